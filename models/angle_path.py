@@ -3,26 +3,26 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import KW_ONLY, dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import cached_property, partial
 from typing import Any
 
 import joblib
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import ClassifierMixin, _fit_context, clone
+from sklearn.base import _fit_context, clone
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.metaestimators import _safe_split
 
 from dcprog.engine.result import Result
 from dcprog.estimators import one_of, parameter
 from dcprog.estimators.base import Declaration, Doubt
-from dcprog.estimators.cross_validated import PathSearch, Place
+from dcprog.estimators.cross_validated import ClassifierSearch, Part, PathScores, Place
 from dcprog.estimators.kernels import Kernel
 from dcprog.estimators.loop import Solution
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.errors import FisherConsistencyWarning
+from dcprog.foundation.parameters import ascending, check_choice
 from dcprog.foundation.progress_log import bar, logger, visible
 from dcprog.models.angle_svm import AngleSVC
 from dcprog.risk.risk import Risk
@@ -70,12 +70,12 @@ class AnglePath:
     estimator: AngleSVC
     lams: Array
     classes: npt.NDArray[Any]
-    results: tuple[Result, ...]
-    warm: npt.NDArray[np.bool_]
     spec: Risk
     kernel: Kernel | None
-    status: str
     fingerprint: str
+    results: tuple[Result, ...] = ()
+    warm: npt.NDArray[np.bool_] = field(default_factory=lambda: np.zeros(0, dtype=bool))
+    status: str = "running"
 
     def __len__(self) -> int:
         return len(self.results)
@@ -137,16 +137,16 @@ class AnglePath:
 
     def model(self, i: int) -> AngleSVC:
         """The i-th solution as a fitted estimator."""
-        model = self._at(self.lams[: len(self)][i])
+        model, spec = self._at(self.lams[: len(self)][i])
         model.classes_, model.n_features_in_ = self.classes, self.estimator.n_features_in_
-        spec = self.spec.with_penalty(model.declared_penalty())
         model._keep(Declaration(spec, self.kernel), Solution(spec, self.results[i]))
         return model
 
-    def _at(self, lam: float) -> AngleSVC:
-        """The estimator with another λ."""
+    def _at(self, lam: float) -> tuple[AngleSVC, Risk]:
+        """The estimator with another λ, and its risk."""
         name = "lam1" if self.estimator.penalty == "elasticnet" else "lam"
-        return clone(self.estimator).set_params(**{name: float(lam)})
+        model = clone(self.estimator).set_params(**{name: float(lam)})
+        return model, self.spec.with_penalty(model.declared_penalty())
 
     def plot(self, ax: Any = None) -> Any:
         """Plot the coefficients over λ, with one colour per function β_q.
@@ -241,31 +241,27 @@ def angle_path(
     estimator = AngleSVC() if estimator is None else estimator
     if not isinstance(estimator, AngleSVC):
         raise TypeError(f"estimator={estimator!r}: an AngleSVC is needed")
-    if starts not in STARTS:
-        raise ValueError(f"starts={starts!r}: choose one of {STARTS}")
-    values, spec, model = checked_lams(lams), estimator.spec(X, y), clone(estimator)
-    params = repr(sorted(model.get_params().items()))
-    path = AnglePath(
-        estimator=model,
-        lams=values,
-        classes=np.unique(np.asarray(y)),
-        results=(),
-        warm=np.zeros(0, dtype=bool),
-        spec=spec,
-        kernel=model._kernel_at(model._validated(X, y)[0]),
-        status="running",
-        fingerprint=joblib.hash((np.asarray(y), spec.rows.X, values, params, starts)),
-    )
-    if resume is not None:
-        if resume.fingerprint != path.fingerprint:
-            raise ValueError("resume: the path is of other data, other λ or other parameters")
-        path = replace(resume, status="running")
+    check_choice("starts", starts, STARTS)
+    path = _begun(estimator, X, y, checked_lams(lams), starts, resume)
+    if resume is not None and path.fingerprint != resume.fingerprint:
+        raise ValueError("resume: the path is of other data, other λ or other parameters")
     with visible(verbose):
         path = _solved(path, starts, callback, verbose)
-    doubts = model.inconsistency(len(path.classes)) + unconverged(path.results)
-    for message, category in doubts:
+    for message, category in estimator.inconsistency(len(path.classes)) + unconverged(path.results):
         warnings.warn(message, category, stacklevel=2)
     return path
+
+
+def _begun(
+    estimator: AngleSVC, X: Any, y: Any, lams: Array, starts: str, former: AnglePath | None
+) -> AnglePath:
+    """The former path if it is of equal data and parameters, otherwise one without solutions."""
+    spec, model, y = estimator.spec(X, y), clone(estimator), np.asarray(y)
+    fingerprint = joblib.hash((y, spec.rows.X, lams, repr(model.get_params()), starts))
+    if former is not None and former.fingerprint == fingerprint:
+        return replace(former, status="running")
+    kernel = model._kernel_at(model._validated(X, y)[0])
+    return AnglePath(model, lams, np.unique(y), spec, kernel, fingerprint)
 
 
 def unconverged(runs: Sequence[Result]) -> list[Doubt]:
@@ -279,13 +275,10 @@ def unconverged(runs: Sequence[Result]) -> list[Doubt]:
 
 def checked_lams(lams: npt.ArrayLike | None, name: str = "lams") -> Array:
     """The distinct values of λ in increasing order, after validation."""
-    array = np.unique(np.asarray(DEFAULT_LAMS if lams is None else lams, dtype=float))
-    if array.size == 0 or not np.all(np.isfinite(array)) or array[0] <= 0:
-        raise ValueError(f"{name}={lams!r}: positive finite numbers are needed")
-    return array
+    return np.unique(ascending(name, DEFAULT_LAMS if lams is None else lams))
 
 
-def _solved(path: AnglePath, starts: str, callback: Any, verbose: bool) -> AnglePath:
+def _solved(path: AnglePath, starts: str, callback: Any = None, verbose: bool = False) -> AnglePath:
     """Solve the path until the last λ, Ctrl-C or an interruption by the callback."""
     try:
         while len(path) < len(path.lams):
@@ -304,16 +297,14 @@ def _solved(path: AnglePath, starts: str, callback: Any, verbose: bool) -> Angle
 
 def _best_run(path: AnglePath, starts: str) -> tuple[Result, bool]:
     """The lower of the cold and the warm run, and True if it is the warm one."""
-    model = path._at(path.lams[len(path)])
-    spec = path.spec.with_penalty(model.declared_penalty())
-    before = path.results[-1].x if len(path) else None
+    model, spec = path._at(path.lams[len(path)])
     if model.truncation is None:  # one minimum
         starts = "warm"
     runs = []
-    if before is None or starts != "warm":
+    if not path.results or starts != "warm":
         runs.append((_run(model, spec), False))
-    if before is not None and starts != "cold":
-        runs.append((_run(model.set_params(n_starts=1), spec, before), True))
+    if path.results and starts != "cold":
+        runs.append((_run(model.set_params(n_starts=1), spec, path.results[-1].x), True))
     return min(runs, key=lambda run: run[0].value)
 
 
@@ -327,7 +318,7 @@ def _run(model: AngleSVC, spec: Risk, *start: Array) -> Result:
 # ----------------------------------------------------------------------------------------------
 
 
-class AngleSVCCV(ClassifierMixin, PathSearch):
+class AngleSVCCV(ClassifierSearch):
     """AngleSVC with λ chosen by cross-validated accuracy.
 
     For every fold, and with the elastic net for every λ2, one :func:`~dcprog.models.angle_path`
@@ -433,7 +424,12 @@ class AngleSVCCV(ClassifierMixin, PathSearch):
         self.paths_: dict[Place, AnglePath] = {}
         self.interrupted_ = False
         self._search(X, y)
-        for message, category in self._doubts():
+        runs = [run for path in self.paths_.values() for run in path.results]
+        doubts = unconverged(runs)
+        if self.interrupted_:
+            done = f"stopped by Ctrl-C after {len(runs)} of {self.scores_.size} solutions"
+            doubts = [(f"{done}; fit again with warm_start=True to go on", ConvergenceWarning)]
+        for message, category in self._given().inconsistency(len(self.classes_)) + doubts:
             warnings.warn(message, category, stacklevel=3)
         return self
 
@@ -445,14 +441,13 @@ class AngleSVCCV(ClassifierMixin, PathSearch):
             return self.lams_, [{}]
         return self.lams_, [{"lam1": None, "lam2": float(lam)} for lam in self.lams2_]
 
-    def _job(self, place: Place, model: Any, X: Any, y: Any, weights: Any, fold: Any) -> Any:
+    def _path(self, place: Place, model: Any) -> PathScores:
         former = self._former.get(place)
-        return joblib.delayed(_solve_row)(model, X, y, fold, self.lams_, self.starts, former)
+        return partial(_scored_path, lams=self.lams_, starts=self.starts, former=former)
 
     def _solve(self, places: list[Place], jobs: Any) -> None:
         """Solve all paths, until the end or Ctrl-C."""
-        folds = len(self.scores_)
-        if not self.refit and folds > 1:
+        if not self.refit and (folds := len(self.scores_)) > 1:
             raise ValueError(f"refit=False with {folds} folds: a single split is needed")
         try:
             super()._solve(places, jobs)
@@ -478,41 +473,10 @@ class AngleSVCCV(ClassifierMixin, PathSearch):
             warnings.simplefilter("ignore", FisherConsistencyWarning)
             return super()._refitted(model, place, X, y, weights)
 
-    def _doubts(self) -> Iterator[Doubt]:
-        yield from self._given().inconsistency(len(self.classes_))
-        runs = [run for path in self.paths_.values() for run in path.results]
-        message = (
-            f"stopped by Ctrl-C after {len(runs)} of {self.scores_.size} solutions; fit again "
-            "with warm_start=True to go on"
-        )
-        yield from [(message, ConvergenceWarning)] if self.interrupted_ else unconverged(runs)
 
-    def decision_function(self, X: npt.ArrayLike) -> Array:
-        """The scores of the best model; see :meth:`AngleSVC.decision_function`."""
-        return self._best().decision_function(self._check_fitted(X))
-
-
-def _solve_row(
-    model: AngleSVC,
-    X: Any,
-    y: Any,
-    fold: tuple[Any, Any],
-    lams: Array,
-    starts: str,
-    former: AnglePath | None,
+def _scored_path(
+    model: AngleSVC, train: Part, test: Part, lams: Array, starts: str, former: AnglePath | None
 ) -> tuple[Array, AnglePath]:
-    """The path on a fold's training part and its accuracies on the held-out part."""
-    train, test = fold
-    X_train, y_train = _safe_split(model, X, y, train)
-    X_test, y_test = _safe_split(model, X, y, test, train)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", FisherConsistencyWarning)
-        warnings.simplefilter("ignore", ConvergenceWarning)  # reported once for all paths
-        solve = partial(angle_path, X_train, y_train, lams, estimator=model, starts=starts)
-        try:
-            path = solve(resume=former)
-        except ValueError:
-            if former is None:
-                raise
-            path = solve()  # the former path is of other data
-    return path.score(X_test, y_test), path
+    """The path on the training part of a fold and its accuracies on the held-out part."""
+    path = _solved(_begun(model, *train[:2], lams, starts, former), starts)
+    return path.score(*test[:2]), path

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import KW_ONLY
+from functools import partial
 from itertools import product
 from typing import Any, ClassVar, Self
 
@@ -34,11 +35,27 @@ from dcprog.estimators.regressor import RobustRegressor
 from dcprog.estimators.robust import RobustEstimator
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.errors import TrivialSolutionWarning
+from dcprog.foundation.parameters import ascending
 from dcprog.foundation.progress_log import bar, logger, visible
 from dcprog.foundation.tolerances import ROUNDING
 from dcprog.penalties.weight import PenaltyWeight
 
 Place = tuple[int, int]
+
+
+Part = tuple[Any, Any, Array | None]  # samples, targets and weights of one side of a fold
+# A function of an estimator, training and held-out samples: scores, one for each λ, and the path.
+PathScores = Callable[[Any, Part, Part], tuple[Any, Any]]
+
+
+def on_fold(
+    scored: PathScores, model: Any, X: Any, y: Any, weights: Array | None, fold: Any
+) -> tuple[Any, Any]:
+    """The scores and the path of a fold, given as the indices of training and held-out samples."""
+    train, test = fold
+    own, held = (None, None) if weights is None else (weights[train], weights[test])
+    part = *_safe_split(model, X, y, train), own
+    return scored(model, part, (*_safe_split(model, X, y, test, train), held))
 
 
 class PathSearch(SampleInput, DeclaredEstimator, ABC):
@@ -79,8 +96,8 @@ class PathSearch(SampleInput, DeclaredEstimator, ABC):
         """The values of λ in increasing order, and the combinations of other parameters."""
 
     @abstractmethod
-    def _job(self, place: Place, model: Any, X: Any, y: Any, weights: Any, fold: Any) -> Any:
-        """The joblib task that returns the scores on a fold, one for each λ, and the path."""
+    def _path(self, place: Place, model: Any) -> PathScores:
+        """The function that fits a path on the training samples of a fold and scores it."""
 
     def _keep(self, place: Place, path: Any) -> None:
         """Keep the path of a fold and a combination."""
@@ -125,8 +142,9 @@ class PathSearch(SampleInput, DeclaredEstimator, ABC):
         self._solve(
             places,
             (
-                self._job((f, r), self._at(model, self.grid_[r]), X, y, weights, folds[f])
+                joblib.delayed(on_fold)(self._path((f, r), at), at, X, y, weights, folds[f])
                 for f, r in places
+                for at in [self._at(model, self.grid_[r])]
             ),
         )
         mean = np.mean(self.scores_, axis=0)
@@ -178,37 +196,45 @@ class PathSearch(SampleInput, DeclaredEstimator, ABC):
         return hasattr(self, "best_estimator_")
 
 
+class ClassifierSearch(ClassifierMixin, PathSearch):
+    """A classifier whose penalty weight λ is chosen by the cross-validated scores of paths."""
+
+    def decision_function(self, X: npt.ArrayLike) -> Array:
+        """The scores of the classes from the best estimator.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n, d)
+
+        Returns
+        -------
+        array of shape (n, k), or (n,) for two classes
+        """
+        return self._best().decision_function(self._check_fitted(X))
+
+
 # ----------------------------------------------------------------------------------------------
 
 LAMBDAS = np.geomspace(1e-5, 1.0, 11)  # default values of λ, for a mean of losses
 
 
 def path_scores(
-    model: Any,
-    settings: list[dict[str, Any]],
-    scorer: Any,
-    X: Any,
-    y: Any,
-    weights: Array | None,
-    fold: tuple[Any, Any],
+    model: Any, train: Part, test: Part, *, settings: list[dict[str, Any]], scorer: Any
 ) -> tuple[list[float], None]:
-    """The scores on the held-out part of a fold of the fits for all λ in order, warm-started.
+    """The scores on held-out samples of the fits for all λ in order, warm-started.
 
     Each setting holds the parameters of the estimator for a λ.
     """
-    train, test = fold
-    X_train, y_train = _safe_split(model, X, y, train)
-    X_test, y_test = _safe_split(model, X, y, test, train)
-    given = {} if weights is None else {"sample_weight": weights[test]}
-    own = None if weights is None else weights[train]
+    X, y, weights = test
+    given = {} if weights is None else {"sample_weight": weights}
     model.set_params(warm_start=True)
     scores = []
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", TrivialSolutionWarning)  # expected at large λ
         warnings.simplefilter("ignore", ConvergenceWarning)  # the final fit warns
         for setting in settings:
-            model.set_params(**setting).fit(X_train, y_train, sample_weight=own)
-            scores.append(float(scorer(model, X_test, y_test, **given)))
+            model.set_params(**setting).fit(*train)
+            scores.append(float(scorer(model, X, y, **given)))
             if isinstance(getattr(model, "scale", None), str):
                 model.set_params(scale=model.scale_)  # it does not depend on λ
     return scores, None
@@ -277,15 +303,12 @@ class RobustCV(PathSearch):
 
     def _grid(self, model: Any, total: float) -> tuple[Array, list[dict[str, Any]]]:
         size = 1.0 if model.normalize == "mean" else total
-        values = size * LAMBDAS if self.lambdas is None else np.asarray(self.lambdas, dtype=float)
-        if values.ndim != 1 or values.size == 0 or not np.all(np.isfinite(values) & (values > 0)):
-            raise ValueError(f"lambdas={self.lambdas!r}: positive finite numbers are needed")
-        return np.sort(values), list(ParameterGrid(self.grid or {}))
+        values = size * LAMBDAS if self.lambdas is None else self.lambdas
+        return ascending("lambdas", values), list(ParameterGrid(self.grid or {}))
 
-    def _job(self, place: Place, model: Any, X: Any, y: Any, weights: Any, fold: Any) -> Any:
-        scorer, row = check_scoring(model, self.scoring), place[1]
-        settings = [self._setting(row, float(lam)) for lam in self.lambdas_]
-        return joblib.delayed(path_scores)(model, settings, scorer, X, y, weights, fold)
+    def _path(self, place: Place, model: Any) -> PathScores:
+        settings = [self._setting(place[1], float(lam)) for lam in self.lambdas_]
+        return partial(path_scores, settings=settings, scorer=check_scoring(model, self.scoring))
 
     def _best_of(self, ties: npt.NDArray[np.bool_]) -> Place:
         place, row = np.argwhere(ties.T)[-1]
@@ -328,7 +351,7 @@ class RobustCV(PathSearch):
         return self._best().outlier_weights(X, y)
 
 
-class RobustClassifierCV(ClassifierMixin, RobustCV):
+class RobustClassifierCV(ClassifierSearch, RobustCV):
     """RobustClassifier with λ and other parameters chosen by cross-validation.
 
     Parameters
@@ -357,19 +380,6 @@ class RobustClassifierCV(ClassifierMixin, RobustCV):
     >>> search.scores_.shape, search.score(X, y) > 0.95
     ((3, 2, 3), True)
     """
-
-    def decision_function(self, X: npt.ArrayLike) -> Array:
-        """The scores of the classes from the best estimator.
-
-        Parameters
-        ----------
-        X : array or sparse matrix of shape (n, d)
-
-        Returns
-        -------
-        array of shape (n, k), or (n,) for two classes
-        """
-        return self._best().decision_function(self._check_fitted(X))
 
     @available_unless(lambda self: self._no_probabilities())
     def predict_proba(self, X: npt.ArrayLike) -> Array:

@@ -19,6 +19,7 @@ from dcprog.estimators.regressor import SCALES, unit_of
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.errors import TrivialSolutionWarning
 from dcprog.foundation.parameters import (
+    ascending,
     check_choice,
     check_count,
     check_number,
@@ -547,10 +548,7 @@ def _values(
 ) -> Array:
     """The values of λ in decreasing order."""
     if lambdas is not None:
-        values = np.atleast_1d(np.asarray(lambdas, dtype=float))
-        if values.ndim != 1 or values.size == 0 or not np.all(np.isfinite(values) & (values >= 0)):
-            raise ValueError(f"lambdas={lambdas!r}: finite numbers of at least 0 are needed")
-        return np.sort(values)[::-1]
+        return ascending("lambdas", lambdas, zero=True)[::-1]
     check_count("n_lambdas", n_lambdas, 1)
     check_number("eps", eps, 0, 1)
     if not family.risk.has_convex_losses:  # they may give up all samples that favour w ≠ 0

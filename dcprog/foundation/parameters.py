@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 import numpy as np
 
+from dcprog.foundation.arrays import Array
+
 P = ParamSpec("P")
 R = TypeVar("R")
 NAMED = (Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY)
@@ -290,6 +292,30 @@ def check_number(
     inside = number >= low if closed else number > low
     if not (inside and number < high and np.isfinite(number)):
         raise ValueError(f"{name}={value!r}: {wanted} is needed")
+
+
+def ascending(name: str, values: Any, *, zero: bool = False) -> Array:
+    """Numbers in increasing order, after a check that they are finite and positive.
+
+    Parameters
+    ----------
+    name : str
+        The name for the error.
+    values : array of shape (m,) or float
+    zero : bool, default False
+        Whether they may be 0.
+
+    Raises
+    ------
+    ValueError
+        There is none, or one is out of range.
+    """
+    found = np.sort(np.atleast_1d(np.asarray(values, dtype=float)))
+    in_range = np.isfinite(found) & (found >= 0 if zero else found > 0)
+    if found.ndim != 1 or found.size == 0 or not np.all(in_range):
+        least = "of at least 0" if zero else "above 0"
+        raise ValueError(f"{name}={values!r}: finite numbers {least} are needed")
+    return found
 
 
 def check_count(name: str, value: Any, least: int) -> None:
