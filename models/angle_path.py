@@ -17,7 +17,7 @@ from sklearn.exceptions import ConvergenceWarning
 from dcprog.engine.result import Result
 from dcprog.estimators import one_of, parameter
 from dcprog.estimators.base import Declaration, Doubt
-from dcprog.estimators.cross_validated import ClassifierSearch, Part, PathScores, Place
+from dcprog.estimators.cross_validated import ClassifierSearch, Part, PathScores, PathSearch, Place
 from dcprog.estimators.kernels import Kernel
 from dcprog.estimators.loop import Solution
 from dcprog.foundation.arrays import Array
@@ -308,8 +308,8 @@ def _best_run(path: AnglePath, starts: str) -> tuple[Result, bool]:
     return min(runs, key=lambda run: run[0].value)
 
 
-def _run(model: AngleSVC, spec: Risk, *start: Array) -> Result:
-    result = model.minimise(spec, *start)
+def _run(model: AngleSVC, spec: Risk, start: Any = "convex") -> Result:
+    result = model.minimise(spec, start)
     if result.status == "interrupted":
         raise KeyboardInterrupt
     return result
@@ -318,7 +318,7 @@ def _run(model: AngleSVC, spec: Risk, *start: Array) -> Result:
 # ----------------------------------------------------------------------------------------------
 
 
-class AngleSVCCV(ClassifierSearch):
+class AngleSVCCV(ClassifierSearch, PathSearch):
     """AngleSVC with λ chosen by cross-validated accuracy.
 
     For every fold, and with the elastic net for every λ2, one :func:`~dcprog.models.angle_path`

@@ -196,10 +196,10 @@ class PathSearch(SampleInput, DeclaredEstimator, ABC):
         return hasattr(self, "best_estimator_")
 
 
-class ClassifierSearch(ClassifierMixin, PathSearch):
-    """A classifier whose penalty weight λ is chosen by the cross-validated scores of paths."""
+class ClassifierSearch(ClassifierMixin):
+    """The scores of a :class:`PathSearch` for classifiers, which is the other base class."""
 
-    def decision_function(self, X: npt.ArrayLike) -> Array:
+    def decision_function(self: Any, X: npt.ArrayLike) -> Array:
         """The scores of the classes from the best estimator.
 
         Parameters

@@ -313,8 +313,8 @@ def ascending(name: str, values: Any, *, zero: bool = False) -> Array:
     found = np.sort(np.atleast_1d(np.asarray(values, dtype=float)))
     in_range = np.isfinite(found) & (found >= 0 if zero else found > 0)
     if found.ndim != 1 or found.size == 0 or not np.all(in_range):
-        least = "of at least 0" if zero else "above 0"
-        raise ValueError(f"{name}={values!r}: finite numbers {least} are needed")
+        kind = "nonnegative" if zero else "positive"
+        raise ValueError(f"{name}={values!r}: {kind} finite numbers are needed")
     return found
 
 
