@@ -158,7 +158,8 @@ class ScipModel:
         unit = self._unit_of(self._problem.terms.variable(j))
         if operation.has_pole(*written):
             value = self._stand(j, unit)
-            equation = operation.equation(_general(value) * unit, *written)
+            size = _power_of_two(self._sizes.of(args[0], 1.0))
+            equation = operation.equation(_general(value) * unit, written[0], size)
             self.model.addCons(equation == 0)
             return
         expression, factor = operation.expression(*written)
@@ -746,13 +747,17 @@ class GlobalSearch:
             with interrupts_held(self._interrupt):
                 model.optimize()
         except Exception:  # SCIP's own errors, such as a linear program that no setting solves
-            self._otherwise = True
-            self._close()
-            return "failed"
+            return self._failed()
         error, self._watcher.error = self._watcher.error, None
         if error is not None:
             raise error
         return self._outcome(self._built)
+
+    def _failed(self) -> str:
+        """Forget the run and its bound: while SCIP fails, it may state one that is wrong."""
+        self.lower, self._otherwise = self._lower_before, True
+        self._close()
+        return "failed"
 
     def _close(self) -> None:
         """Free the memory of the run."""
@@ -764,10 +769,8 @@ class GlobalSearch:
         status = str(built.model.getStatus())
         if status == "infeasible":
             return status
-        if status == "unknown":  # SCIP has stopped by itself, and its bound is none
-            self.lower, self._otherwise = self._lower_before, True
-            self._close()
-            return "failed"
+        if status == "unknown":  # SCIP has stopped by itself
+            return self._failed()
         self._take(built)
         if status in ("unbounded", "inforunbd"):
             raise NotBoundable(

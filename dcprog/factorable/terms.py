@@ -48,8 +48,11 @@ class Operation:
         """SCIP's expression of the arguments, and the positive factor that belongs to it."""
         raise NotImplementedError
 
-    def equation(self, value: Any, *args: Any) -> Any:
-        """An expression that is 0 if `value` is the function of the arguments."""
+    def equation(self, value: Any, arg: Written, size: float) -> Any:
+        """An expression that is 0 if `value` is the function of the argument.
+
+        Its terms are of size about 1 if the argument is of the given size.
+        """
         raise NotImplementedError
 
 
@@ -340,10 +343,10 @@ class Power(Unary):
         """(g/ρ)^p · ρ^p."""
         return arg.expression**self.p, arg.factor**self.p
 
-    def equation(self, value: Any, arg: Written) -> Any:
+    def equation(self, value: Any, arg: Written, size: float) -> Any:
         """An equation without pole: value·g^−p − 1 for p < 0, value^{1/p} − g for a root."""
         if self.p > 0:
-            return value ** (1 / self.p) - arg.whole
+            return (value ** (1 / self.p) - arg.whole) * (1 / size)
         one = self.p == -1
         g, factor = (arg.expression, arg.factor) if one else Power(-self.p).expression(arg)
         return value * g * factor - 1.0
@@ -373,9 +376,9 @@ class Log(Unary):
         """The logarithm of the whole argument."""
         return scip().log(arg.whole), 1.0
 
-    def equation(self, value: Any, arg: Written) -> Any:
+    def equation(self, value: Any, arg: Written, size: float) -> Any:
         """The difference of e^value and the argument."""
-        return scip().exp(value) - arg.whole
+        return (scip().exp(value) - arg.whole) * (1 / size)
 
 
 class XLogX(Unary):
@@ -530,10 +533,10 @@ class Asinh(Unary):
         """True: SCIP gets an equation always."""
         return True
 
-    def equation(self, value: Any, arg: Written) -> Any:
+    def equation(self, value: Any, arg: Written, size: float) -> Any:
         """Sinh of the value, less the argument."""
         exp = scip().exp
-        return 0.5 * exp(value) - 0.5 * exp(value * -1.0) - arg.whole
+        return (0.5 * exp(value) - 0.5 * exp(value * -1.0) - arg.whole) * (1 / size)
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pickle
 import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import cvxpy as cp
@@ -12,7 +14,8 @@ import pytest
 from cvxpy.atoms.elementwise.trig import cos, sin
 
 import dcprog as dc
-from dcprog.factorable import terms
+from dcprog.factorable import search, terms
+from dcprog.foundation.deadline import interrupts_held
 
 GAP = 1e-3
 
@@ -244,6 +247,47 @@ def test_rounding_at_the_edge_of_a_root_moves_no_bound() -> None:
     bound = dc.lower_bound(cp.Problem(cp.Minimize(mean), [cp.sum_squares(x) <= 2.99**2]))
     assert bound.value <= 1e-9
     assert bound.objective <= 1e-3
+
+
+@pytest.mark.parametrize("unit", [1e-6, 1e-3, 1e3, 1e6])
+def test_bounds_of_roots_do_not_depend_on_the_unit(unit: float) -> None:
+    """SCIP's tolerances are absolute: the equation of a root is written in its argument's unit."""
+    x = cp.Variable(2)
+    parts = cp.hstack([2.99 * unit - x[0], unit * cp.exp(-x[1] / unit - 0.6)])
+    ball = cp.sum_squares(x) <= (2.99 * unit) ** 2
+    bound = dc.lower_bound(cp.Problem(cp.Minimize(cp.geo_mean(parts, p=[1, 3])), [ball]))
+    assert bound.value <= 1e-9 * unit  # the minimum is 0, at x[0] = 2.99 units
+    x = cp.Variable(3, bounds=[-4 * unit, 4 * unit])
+    cubes = cp.hstack([x[0] ** 3 / unit**2, x[1] ** 3 / unit**2, x[2]])
+    goal = -x[0] - 0.5 * x[1] - 0.2 * x[2]
+    bound = dc.lower_bound(cp.Problem(cp.Minimize(goal), [cp.norm(cubes) <= 10 * unit]))
+    assert bound.status == "proved"
+    assert -3.6322 * unit <= bound.value <= -3.62808 * unit
+
+
+def test_a_failed_run_of_scip_leaves_no_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+    """SCIP may state a wrong bound of a troubled linear program while an error ends its run."""
+    take, failures = search.GlobalSearch._take, list[str]()
+
+    def wrong(self: search.GlobalSearch, built: search.ScipModel) -> None:
+        take(self, built)
+        if not failures:
+            self.lower = 0.0  # the minimum is −15.86466
+
+    @contextmanager
+    def failing(handler: Callable[[], None]) -> Iterator[None]:
+        with interrupts_held(handler):
+            yield
+        if not failures:
+            failures.append("LP")
+            raise RuntimeError("SCIP: error in LP solver!")
+
+    monkeypatch.setattr(search.GlobalSearch, "_take", wrong)
+    monkeypatch.setattr(search, "interrupts_held", failing)
+    x = cp.Variable(2, bounds=[-2, 2])
+    bound = dc.lower_bound(cp.Problem(cp.Minimize(x[0] ** 3 * x[1] + cp.exp(x[1]))))
+    assert failures == ["LP"]
+    assert bound.value <= -15.8646
 
 
 def test_points_at_a_root_s_edge_have_a_value_in_cvxpy() -> None:
