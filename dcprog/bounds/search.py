@@ -17,7 +17,7 @@ from dcprog.bounds.rounding import SMALLEST
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.errors import WrongBound
 from dcprog.foundation.progress_log import logger
-from dcprog.foundation.tolerances import KNOWN_DIGITS
+from dcprog.foundation.tolerances import FORCING, KNOWN_DIGITS
 
 
 @dataclass
@@ -128,8 +128,7 @@ def halved(boxes: Boxes) -> Boxes:
 
 # Seconds between lines of the log and calls of the callback.
 PAUSE = 0.5
-# A new incumbent is improved by the outer loop if it is better by more than this share of the gap.
-WORTH = 0.1
+# A new incumbent is improved by the outer loop if it is better by more than FORCING of the gap.
 # Number of known points that the bounds of every batch are checked against.
 REMEMBERED = 8
 
@@ -395,7 +394,7 @@ class Search:
         value = found.value[place]
         if not value < self.best.value:
             return None
-        polish = self.best.value - value > WORTH * self.gap * self.scale
+        polish = self.best.value - value > FORCING * self.gap * self.scale
         return self.space.improved(found.z[place], polish)
 
     def adopt(self, new: Incumbent) -> None:

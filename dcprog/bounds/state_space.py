@@ -12,16 +12,13 @@ from dcprog.bounds.minorant import Minorant, View, bounded, contract, lines_of_s
 from dcprog.bounds.risk_space import RiskSpace
 from dcprog.bounds.search import Boxes, Found, Incumbent
 from dcprog.foundation.arrays import Array
-from dcprog.foundation.tolerances import KNOWN_DIGITS, ROUNDING, TO_BOUNDARY
+from dcprog.foundation.tolerances import KNOWN_DIGITS, ROUNDING, TIGHT, TO_BOUNDARY
 from dcprog.risk.risk import Risk
 from dcprog.transforms import Transform, cap_at
 from dcprog.transforms.transform import chain_of
 
 # Steps of the interior point method, at most; a poorer solution gives a poorer bound.
 HINGE_STEPS = 25
-# The method ends where the mean of the products of slacks and multipliers, for data of about 1, is
-# below this.
-SOLVED = 1e-10
 # Share of the diagonal added to it, so that a singular system has a solution.
 REGULAR = 1e-13
 
@@ -92,7 +89,7 @@ def _solved(A: Array, d: Array, w: Array, slope: Array, curve: Array) -> tuple[A
         live = live[fine]
         for part, new in zip(state, found, strict=True):
             part[live] = new[fine]
-        live = live[mu[fine] > SOLVED]
+        live = live[mu[fine] > TIGHT]
         if not live.size:
             break
     return state[0], np.clip(state[3] / w, 0.0, 1.0)

@@ -11,14 +11,13 @@ import numpy as np
 
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.parameters import check_count, check_number
-from dcprog.foundation.tolerances import DIFFERENCE, KNOWN_DIGITS
+from dcprog.foundation.tolerances import DIFFERENCE, DIFFERENCES, KNOWN_DIGITS
 from dcprog.losses import Composed, ConvexLoss, Loss
 from dcprog.penalties import Penalty
 from dcprog.transforms import Transform
 from dcprog.transforms.from_functions import FAR, seen_limit
 
 EQUAL = 1e-8  # two ways of the same computation, in the expression or the pieces
-STEPS = DIFFERENCE * np.array([1.0, 1e-2, 1e-4, 1e-6])  # a narrow bend needs a short step
 SLOPE = 1e-4  # accuracy of finite differences
 NEAR = FAR[FAR <= 1e6]  # where a formula with cancellation still has correct digits
 STATE = "state the supremum of φ, ∞ where there is none"
@@ -58,7 +57,7 @@ def check_slope(piece: Any, function: Any, slope: Any, u: Array, name: str) -> N
     """Check slopes against differences of several steps, where those from both sides agree."""
     got, here = np.asarray(slope(u), dtype=float), np.asarray(function(u))
     wrong = np.ones(u.shape, dtype=bool)
-    for share in STEPS:
+    for share in DIFFERENCES:
         step = share * (1 + np.abs(u))
         left, right = (here - function(u - step)) / step, (function(u + step) - here) / step
         middle = (left + right) / 2

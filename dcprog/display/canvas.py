@@ -12,6 +12,7 @@ BLACK, ORANGE, GREEN, BLUE, RED = "#000000", "#E69F00", "#009E73", "#0072B2", "#
 PURPLE, SKY = "#CC79A7", "#56B4E9"
 LABEL = 44  # characters in a line of a legend
 SMALLEST = 4.0  # points: the smallest font size of a legend
+MARGIN = 0.05  # of what is drawn, left free above and below: matplotlib's own
 
 
 def axes(ax: Any) -> Any:
@@ -25,14 +26,14 @@ def axes(ax: Any) -> Any:
     if not isinstance(ax, plt.Axes):
         raise TypeError(f"ax={ax!r}: matplotlib Axes are needed, or None for a new figure's")
     ax.spines[["top", "right"]].set_visible(False)
-    ax.grid(visible=True, color="0.9", linewidth=0.8)
+    ax.grid(visible=True, color="0.9")
     ax.set_axisbelow(True)
     return ax
 
 
 def legend(ax: Any, **options: Any) -> Any:
     """A legend inside the axes: long labels are wrapped, the font shrinks until the legend fits."""
-    found = ax.legend(**{"loc": "best", "fontsize": 9.0} | options)
+    found = ax.legend(**{"loc": "best", "fontsize": "small"} | options)
     for text in found.get_texts():
         text.set_text("\n".join(wrap(text.get_text(), LABEL)))
     figure = ax.figure

@@ -121,11 +121,11 @@ class ConvergenceDisplay:
         self.ax_ = ax = axes(ax)
         self.figure_ = ax.figure
         self.gap_ax_ = twin = ax.twinx()
-        look = {"color": BLUE, "marker": "o", "markersize": 4, "label": "objective"}
+        look = {"color": BLUE, "marker": ".", "label": "objective"}
         self.lines_ = ax.plot(self.x, self.objective, **look | kwargs)
         measured = np.isfinite(self.gap)
         gap = np.maximum(self.gap[measured], SMALLEST_GAP)
-        look = {"color": RED, "marker": "s", "markersize": 4, "linestyle": "--"}
+        look = {"color": RED, "marker": "x", "linestyle": "--"}
         look["label"] = "criticality gap"
         self.lines_ += twin.semilogy(self.x[measured], gap, **look | kwargs)
         ax.set_xlabel(self.x_name)

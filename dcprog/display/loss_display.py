@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dcprog.display.canvas import BLACK, BLUE, GREEN, ORANGE, PURPLE, RED, SKY, axes, legend
+from dcprog.display.canvas import BLACK, BLUE, GREEN, MARGIN, ORANGE, PURPLE, RED, SKY, axes, legend
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.parameters import check_count, check_number
 from dcprog.losses.loss import Loss, check_is_loss
 
-MAJORANTS = [(RED, "-."), (GREEN, ":"), (PURPLE, (0, (5, 1))), (ORANGE, "--"), (SKY, "-")]
-HEADROOM = 2.5
+MAJORANTS = [(RED, "-."), (GREEN, ":"), (PURPLE, "--"), (ORANGE, "--"), (SKY, "-")]
+HEADROOM = 2.5  # of the loss's range, above which a steeper base is cut off
 
 
 @dataclass(repr=False, eq=False)
@@ -161,7 +161,7 @@ class LossDisplay:
         self.lines_ = ax.plot(
             self.u,
             self.loss,
-            **{"color": BLUE, "linewidth": 4.5, "alpha": 0.6, "label": self.name} | kwargs,
+            **{"color": BLUE, "linewidth": 4.5, "alpha": 0.5, "label": self.name} | kwargs,
         )
         self.points_ = []
         for k, (place, curve) in enumerate(zip(self.at, self.majorants, strict=True)):
@@ -182,7 +182,7 @@ class LossDisplay:
         if size > 0:
             lowest = min(float(np.min(line.get_ydata())) for line in self.lines_)
             top = min(self.ax_.get_ylim()[1], low + HEADROOM * size)
-            self.ax_.set_ylim(lowest - 0.05 * size, top)
+            self.ax_.set_ylim(lowest - MARGIN * size, top)
 
 
 def _grid(low: float, high: float, points: int) -> Array:

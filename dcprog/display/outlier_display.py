@@ -9,10 +9,11 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.utils.validation import check_is_fitted
 
-from dcprog.display.canvas import BLUE, ORANGE, RED, axes, legend
+from dcprog.display.canvas import BLUE, MARGIN, ORANGE, RED, axes, legend
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.parameters import check_choice, check_number
 
+THRESHOLD = 1e-6  # largest weight of a sample that counts as given up, of 1
 ORDERS = {"sorted": "samples, by weight", "index": "sample"}
 
 
@@ -55,7 +56,7 @@ class OutlierDisplay:
 
     weight: Array
     order: npt.NDArray[np.intp]
-    threshold: float = 1e-6
+    threshold: float = THRESHOLD
     highlight: npt.NDArray[np.bool_] | None = None
     x_name: str = ORDERS["sorted"]
     ax_: Any = field(init=False, default=None)
@@ -75,7 +76,7 @@ class OutlierDisplay:
         y: Any = None,
         *,
         order: str = "sorted",
-        threshold: float = 1e-6,
+        threshold: float = THRESHOLD,
         highlight: npt.ArrayLike | None = None,
         ax: Any = None,
         **kwargs: Any,
@@ -144,17 +145,18 @@ class OutlierDisplay:
         self.ax_ = ax = axes(ax)
         self.figure_ = ax.figure
         out = self.given_up
-        look = {"color": BLUE, "marker": "o", "markersize": 4, "linestyle": "none"}
+        look = {"color": BLUE, "marker": ".", "linestyle": "none"}
         self.lines_ = self._dots(~out, look | {"label": f"kept ({np.sum(~out)})"} | kwargs)
-        look |= {"color": RED, "marker": "x", "markersize": 6}
+        look |= {"color": RED, "marker": "x"}
         self.lines_ += self._dots(out, look | {"label": f"given up ({np.sum(out)})"})
         if self.highlight is not None:
-            halo = {"marker": "o", "markersize": 11, "color": ORANGE, "alpha": 0.5, "zorder": 1}
+            halo = {"marker": "o", "color": ORANGE, "alpha": 0.5, "zorder": 1}
             halo |= {"linestyle": "none", "markeredgewidth": 0.0}
             label = f"highlighted ({np.sum(self.highlight)})"
             self.lines_ += self._dots(self.highlight, halo | {"label": label})
         ax.set(xlabel=self.x_name, ylabel="weight in the final majorant")
-        ax.set_ylim(-0.05, max(1.05, 1.05 * float(np.max(self.weight))))
+        top = max(1.0, float(np.max(self.weight)))
+        ax.set_ylim(-MARGIN * top, (1 + MARGIN) * top)
         legend(ax)
         return self
 

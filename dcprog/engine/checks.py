@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from dcprog.engine.certificate import Certificate
-from dcprog.engine.descent import SUBPROBLEM, WORTH
 from dcprog.engine.rate import CLEAR, Rate
 from dcprog.engine.theorems import Check, Theorems
 from dcprog.engine.track import History
+from dcprog.foundation.tolerances import FORCING, INNER
 
 Seen = tuple[bool | None, str]
 
@@ -61,7 +61,7 @@ def _decrease(theorems: Theorems, history: History, scale: float, tol: float) ->
     falls = -history.rise[first + 1 :]
     least = theorems.modulus / 2 * history.step[first + 1 :] ** 2
     before = np.maximum(-history.rise[first : len(history) - 1], 0.0)
-    error = np.maximum(SUBPROBLEM * tol * scale, WORTH * before) + CLEAR * scale
+    error = np.maximum(INNER * tol * scale, FORCING * before) + CLEAR * scale
     held = int(np.count_nonzero(falls >= least - 2 * np.sqrt(error * least) - error))
     words = f"at {held} of {len(falls)} steps"
     if held == len(falls):

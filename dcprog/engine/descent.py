@@ -17,14 +17,11 @@ from dcprog.foundation.arrays import Array
 from dcprog.foundation.deadline import Deadline
 from dcprog.foundation.errors import SubproblemError, UnfitSolver, UnfitStart
 from dcprog.foundation.progress_log import logger
-from dcprog.foundation.tolerances import ACCEPT, KNOWN_DIGITS, ROUNDING, STILL
+from dcprog.foundation.tolerances import ACCEPT, FORCING, INNER, KNOWN_DIGITS, ROUNDING, STILL
 
-# Subproblems are solved to tol·SUBPROBLEM, not finer than ROUNDING, which a solver may not reach. A
+# Subproblems are solved to tol·INNER, not finer than ROUNDING, which a solver may not reach. A
 # point may miss descent by ACCEPT times that before it is refused, whatever it was solved to. A
-# refused subproblem is solved again to TIGHTER times that.
-SUBPROBLEM = TIGHTER = 1e-2
-WORTH = 0.1  # of the last decrease, that a step may leave to the next ones
-
+# refused subproblem is solved again to INNER times that.
 # A dual bound may lie ACCEPT tolerances under the majorant's minimum and still be evidence for it;
 # one that lies DENIAL of F's scale under it says that the solver missed the minimum.
 DENIAL = 1e-2
@@ -347,7 +344,7 @@ class _Descent:
     @property
     def accuracy(self) -> float:
         """Of the subproblems, relative to the scale of F."""
-        return max(self.settings.tol * SUBPROBLEM, ROUNDING)
+        return max(self.settings.tol * INNER, ROUNDING)
 
     @property
     def loose(self) -> float:
@@ -355,7 +352,7 @@ class _Descent:
         loosest, entries = self.surrogate.facts.loosest, self.entries
         if loosest > 0 and self.scale > 0 and len(entries) > 1 and np.isfinite(entries[-2].value):
             gained = abs(entries[-1].value - entries[-2].value)
-            loosest = min(loosest, WORTH * gained / self.scale)
+            loosest = min(loosest, FORCING * gained / self.scale)
         return max(loosest, self.accuracy)
 
     @property
@@ -447,7 +444,7 @@ class _Descent:
         attempts = [
             (first, self.loose),
             (first, tolerance),
-            (first, max(tolerance * TIGHTER, ROUNDING)),
+            (first, max(tolerance * INNER, ROUNDING)),
             *((solver, tolerance) for solver in others),
             *((solver, max(self.settings.tol, tolerance)) for solver in self.solvers),
         ]
@@ -592,7 +589,7 @@ class _Descent:
         first, plain = self.solvers[0], self.accuracy
         others = [name for name in self.surrogate.facts.verifiers if name != first]
         denied, witness = self._is_denied(), None
-        tight = max(plain * TIGHTER, ROUNDING)
+        tight = max(plain * INNER, ROUNDING)
         for solver, tolerance in [*((s, plain) for s in others), (first, tight), (first, plain)]:
             self._check_time()
             try:

@@ -9,18 +9,16 @@ from scipy.stats import t as student
 
 from dcprog.engine.track import NOISE, History
 from dcprog.foundation.arrays import Array
+from dcprog.foundation.tolerances import LEVEL
 
-FEWEST = (
-    8  # decreases in a window: three parameters are fitted, and five must be left to judge them
-)
-LEVEL = 0.975  # two-sided 95%
+# Decreases in a window: three parameters are fitted, and five must be left to judge them.
+FEWEST = 8
 CLEAR = 100 * NOISE  # a decrease of so many times F's scale is known to 1% and better
 # A decrease above the root of the rounding is no limit of smaller and smaller ones.
 MARKED = float(np.sqrt(np.finfo(float).eps))
 EXACT = 1e-3  # log-decreases are never trusted beyond that: solvers leave errors of their own
 # Curvatures κ of the fits: 0 is a linear rate, 1/(p + 1) the exponent p, negative ones are faster.
-SPACING = 0.005
-CURVATURES = SPACING * np.arange(-100, 201)
+CURVATURES, SPACING = np.linspace(-0.5, 1.0, 301, retstep=True)
 STRAIGHT = 0.1  # κ below which powers of t (p > 9) are not told from a linear rate
 GROWTH = 3.0  # t grows by that factor over the last three quarters if they show a power of t
 
@@ -172,7 +170,7 @@ def _window(logs: Array) -> _Window:
     squares = np.array([fit[0] for fit in fits])
     best = int(np.argmin(squares))
     unit = max(squares[best] / free, EXACT**2)
-    inside = CURVATURES[squares - squares[best] <= unit * student.ppf(LEVEL, free) ** 2]
+    inside = CURVATURES[squares - squares[best] <= unit * student.ppf(0.5 * (1 + LEVEL), free) ** 2]
     return _Window(
         (float(inside[0]) - SPACING, float(CURVATURES[best]), float(inside[-1]) + SPACING),
         _line(logs, t),
@@ -202,5 +200,5 @@ def _line(logs: Array, t: Array) -> tuple[float, float, float]:
     slope, level = np.polyfit(t, logs, 1)
     free = len(t) - 2
     error = max(float(np.sum((logs - level - slope * t) ** 2)) / free, EXACT**2)
-    half = student.ppf(LEVEL, free) * np.sqrt(error / np.sum((t - t.mean()) ** 2))
+    half = student.ppf(0.5 * (1 + LEVEL), free) * np.sqrt(error / np.sum((t - t.mean()) ** 2))
     return float(slope - half), float(slope), float(slope + half)

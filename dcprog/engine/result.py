@@ -18,11 +18,10 @@ from dcprog.engine.track import History, Run
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.parameters import check_number
 from dcprog.foundation.table import Table
-from dcprog.foundation.tolerances import TOL
+from dcprog.foundation.tolerances import ACCEPT, FEASIBLE, TOL
 
 SHOWN = 5  # optima
 DIGITS = 6  # starts differ by little
-FEASIBLE = 1e-5  # the largest violation, relative to the sum of a constraint's terms
 # A step of length s after which a convex function still falls at the rate s lowers it by s²/2 or
 # more: a gap within tol allows a residual of this many times the root of tol.
 ROOTS = float(np.sqrt(2))
@@ -244,7 +243,7 @@ class Result:
         certificate = Certificate(
             descent=Claim("largest rise", rise, tol * scale),
             gap=Claim("criticality gap", gap, tol * scale),
-            violation=Claim("violation", violation, FEASIBLE),
+            violation=Claim("violation", violation, ACCEPT * FEASIBLE),
             residual=Claim("residual", seen.residual, least) if is_known else None,
             slope=Claim("descent found", max(-seen.slope, 0.0), least) if is_known else None,
             complete=seen.complete,

@@ -23,6 +23,7 @@ from dcprog.estimators.kernels import Kernel, rows_of
 from dcprog.estimators.loop import LoopEstimator
 from dcprog.estimators.parameters import DeclaredEstimator, one_of, parameter
 from dcprog.estimators.probabilities import (
+    INFINITE,
     available_unless,
     has_finite_odds,
     multiplier_of,
@@ -524,7 +525,7 @@ class RobustClassifier(LinearClassifier, CoefficientInference, RobustEstimator):
             return "ovr"
         base = self._loss().base
         is_linear = base.pieces is not None and not any(base.pieces.quadratic)
-        falls = base.slope(np.array([1e8]))[0] <= 0  # the least margin has the largest loss
+        falls = base.slope(np.array([INFINITE]))[0] <= 0  # the least margin has the largest loss
         return "crammer_singer" if is_linear and falls else "weston_watkins"
 
     def _label_weight(self, y: Any) -> Array:

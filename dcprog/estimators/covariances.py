@@ -15,13 +15,14 @@ from dcprog.foundation.arrays import Array
 from dcprog.foundation.sums import gram_with_constant
 from dcprog.foundation.tolerances import DIFFERENCE, RANK, TOL
 from dcprog.risk.risk import Risk
-from dcprog.transforms import Transform, cap_at, trim_of
+from dcprog.transforms import Transform, cap_at, trim_of, tukey_by
 
 GRID = 2001  # points at which jumps are searched
 FAR = 50.0  # jumps of the slopes are searched up to this many robust scales
 # Hall and Sheather's bandwidth for the density at the median is n^(−1/3) times this.
 WIDTH = 0.971
 HALF = 0.5  # the level of the scales' equations
+RHO = tukey_by(CHI)  # Tukey's ρ of the S-scale, of v²/2
 WIDEST = 0.45  # of the bandwidth, which stays below ½ for few samples
 Slope = Callable[[Array], Array]
 
@@ -226,13 +227,12 @@ def _least_solution(H: Array, pull: Array) -> Array | None:
 
 def _rho(v: Array) -> Array:
     """Tukey's ρ of the S-scale, from 0 to 1."""
-    return np.asarray(1 - (1 - np.minimum((v / CHI) ** 2, 1.0)) ** 3)
+    return RHO(v**2 / 2) / RHO.limit
 
 
 def _s_influence(v: Array, shares: Array) -> tuple[Array, float] | None:
     """The influence on the logarithm of the S-scale and Σ s ρ'(v)v; None if that is 0."""
-    t = np.minimum((v / CHI) ** 2, 1.0)
-    stretch = float(shares @ (6 * t * (1 - t) ** 2))
+    stretch = float(shares @ (RHO.slope(v**2 / 2) * v**2)) / RHO.limit
     rho = _rho(v)
     return ((rho - shares @ rho / shares.sum()) / stretch, stretch) if stretch > 0 else None
 

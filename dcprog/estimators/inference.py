@@ -24,11 +24,10 @@ from dcprog.estimators.covariances import (
 from dcprog.estimators.parameters import DeclaredEstimator
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.table import Table
-from dcprog.foundation.tolerances import KNOWN_DIGITS
+from dcprog.foundation.tolerances import KNOWN_DIGITS, LEVEL
 from dcprog.risk.risk import Risk
 
 INTERCEPT = "intercept"
-LEVEL = 0.95  # of intervals, as usual
 
 
 @dataclass(frozen=True)

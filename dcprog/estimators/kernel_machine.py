@@ -18,7 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 from dcprog.engine.result import Result
 from dcprog.estimators.base import Doubt, RiskEstimator, unusable
 from dcprog.estimators.classifier import Classifier
-from dcprog.estimators.kernels import Kernel, width
+from dcprog.estimators.kernels import DEGREE, Kernel, width
 from dcprog.estimators.parameters import (
     COUNT,
     NONNEGATIVE,
@@ -160,7 +160,7 @@ class KernelMachine(SubclassParameters, Classifier, RiskEstimator):
 
     _: KW_ONLY
     multiclass: str = parameter(one_of("ovo", "ovr"), default="ovo")
-    degree: int = parameter(COUNT, default=3)
+    degree: int = parameter(COUNT, default=DEGREE)
     coef0: float = parameter(NONNEGATIVE, default=0.0)
     approximation: str | None = parameter(one_of("nystroem"), None, default=None)
     n_components: int = parameter(COUNT, default=300)

@@ -14,6 +14,7 @@ from dcprog.foundation.arrays import Array
 from dcprog.rows.kernel import on_kernel
 from dcprog.rows.scores import Scores
 
+DEGREE = 3  # the default of the option `degree`, as scikit-learn's
 KERNELS = {"linear", "poly", "rbf", "precomputed"}
 
 
@@ -157,7 +158,7 @@ class KernelOption(DeclaredEstimator):
     kernel: str | Callable[[Any, Any], Array] | None = parameter(
         one_of(*KERNELS), callable, None, default=None
     )
-    degree: int = parameter(COUNT, default=3)
+    degree: int = parameter(COUNT, default=DEGREE)
     coef0: float = parameter(NONNEGATIVE, default=0.0)
 
     def _kernel_of(self, X: Any, gamma: str | float, samples: Any, weights: Any) -> Kernel | None:

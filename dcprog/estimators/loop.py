@@ -23,7 +23,7 @@ from dcprog.foundation.arrays import Array
 from dcprog.foundation.blocked_matrix import BlockedMatrix
 from dcprog.foundation.errors import DataLost, TrivialSolutionWarning
 from dcprog.foundation.sums import all_finite
-from dcprog.foundation.tolerances import KNOWN_DIGITS, MAX_ITER, TOL
+from dcprog.foundation.tolerances import INNER, KNOWN_DIGITS, LOOSE, MAX_ITER, ROUNDING, TOL
 from dcprog.penalties import l2
 from dcprog.risk.risk import Risk
 from dcprog.solving.driver import solve
@@ -31,7 +31,7 @@ from dcprog.solving.trivial import triviality
 from dcprog.starts.effort import NAMES
 
 # Thresholds as shares of the largest coefficient; 1 clears all of them.
-SHARES = (1.0, *(10.0 ** -np.arange(4, 13)))
+SHARES = (1.0, *np.geomspace(LOOSE, ROUNDING, 9))
 
 
 def cleared(risk: Risk, theta: Array, tolerance: float) -> Array:
@@ -165,9 +165,6 @@ def _one_after_the_other(first: History, then: History, step: float) -> History:
 # ----------------------------------------------------------------------------------------------
 
 Callback = Callable[[Progress], object] | None
-
-# Exact zeros may raise the objective by this share of the tolerance, the subproblems' accuracy.
-CLEARED = 1e-2
 
 
 @dataclass(frozen=True)
@@ -393,7 +390,7 @@ class LoopEstimator(CallbackSupportMixin, RiskEstimator):
                 return solve(spec, start=start, **options, callback=callback)
 
         def tidied(theta: Array) -> Array:
-            return cleared(spec, tidy(theta), CLEARED * self.tol)
+            return cleared(spec, tidy(theta), INNER * self.tol)
 
         result = self._run(spec, start, callback=callback)
         try:

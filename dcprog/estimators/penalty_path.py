@@ -26,7 +26,7 @@ from dcprog.foundation.parameters import (
     meant,
     names_nearest,
 )
-from dcprog.foundation.tolerances import FEASIBLE, KNOWN_DIGITS
+from dcprog.foundation.tolerances import FEASIBLE, KNOWN_DIGITS, TIGHT
 from dcprog.losses import Loss, square
 from dcprog.penalties import Penalty, l1, l2
 from dcprog.penalties.weight import PenaltyWeight
@@ -149,7 +149,6 @@ def _unit(risk: Risk, fit_intercept: bool, scale: str | float | None) -> Unit:
 
 # ----------------------------------------------------------------------------------------------
 
-TOL = 1e-10  # tolerance of the fit of the intercepts
 BALANCED = 1e-7  # slack of the intercepts' stationarity, relative to the slopes
 
 
@@ -256,7 +255,7 @@ def intercepts_alone(risk: Risk) -> Array:
     with warnings.catch_warnings():
         # of samples that a model without coefficients gives up: it is no user's choice
         warnings.simplefilter("ignore", TrivialSolutionWarning)
-        found = solve(alone, tol=TOL).x
+        found = solve(alone, tol=TIGHT).x
     if found is not None:
         theta[free] = found
     return theta

@@ -16,9 +16,9 @@ from dcprog.foundation.arrays import Array
 from dcprog.risk.risk import Risk
 from dcprog.transforms import Transform
 
-# The multiplier of the scores lies between these: below, all probabilities are equal; above, those
-# of separated samples are 0 and 1.
-LEAST, MOST = 1e-3, 1e3
+# The multiplier of the scores lies between 1/MOST, below which all probabilities are equal, and
+# MOST, above which those of separated samples are 0 and 1.
+MOST = 1e3
 INFINITE = 1e8  # a loss beyond those of samples
 
 
@@ -138,6 +138,6 @@ def multiplier_of(risk: Risk, theta: Array, repeats: float = 1.0) -> float:
         expected = np.sum(np.exp(log_softmax(a * g + logs, axis=1)) * g, axis=1)
         return float(-counts @ expected) + 1 - a
 
-    if rise(LEAST) <= 0:
-        return LEAST
-    return float(brentq(rise, LEAST, MOST)) if rise(MOST) < 0 else MOST
+    if rise(1 / MOST) <= 0:
+        return 1 / MOST
+    return float(brentq(rise, 1 / MOST, MOST)) if rise(MOST) < 0 else MOST

@@ -8,14 +8,13 @@ from scipy.special import ndtri
 
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.sums import weighted_quantile
-from dcprog.foundation.tolerances import ROUNDING
+from dcprog.foundation.tolerances import ROUNDING, SQUARABLE
 
 # Tukey's ρ(u) = 1 − (1 − (u/c)²)³ has E ρ(u) = ½ for standard normal u and this c.
 CHI = 1.547645
 NORMAL_MAD = float(ndtri(0.75))
 SEEN = 5000  # samples: their median is that of all to two percent
 NEWTON = 50  # most steps; about ten suffice
-FAR = 1e100  # larger quotients would overflow when squared
 
 
 def m_scale(R: Array, weights: Array, level: float = 0.5, tolerance: float = ROUNDING) -> Array:
@@ -101,4 +100,4 @@ def mad(residuals: npt.ArrayLike, weights: Array | None = None, fitted: int = 0)
 def _over(R: Array, scale: Array) -> Array:
     """Residuals divided by their row's scale; 0/0 is 0."""
     with np.errstate(all="ignore"):
-        return np.clip(R / np.maximum(scale, np.finfo(float).tiny)[:, None], -FAR, FAR)
+        return np.clip(R / np.maximum(scale, np.finfo(float).tiny)[:, None], -SQUARABLE, SQUARABLE)

@@ -15,7 +15,14 @@ from dcprog.factorable.terms import Ranges, Row
 from dcprog.factorable.translation import Translation
 from dcprog.foundation.arrays import Array, dense
 from dcprog.foundation.errors import NotBoundable
-from dcprog.foundation.tolerances import DIFFERENCE, FEASIBLE, KNOWN_DIGITS, LAST_PLACES, ROUNDING
+from dcprog.foundation.tolerances import (
+    DIFFERENCE,
+    FEASIBLE,
+    HALVINGS,
+    KNOWN_DIGITS,
+    LAST_PLACES,
+    ROUNDING,
+)
 from dcprog.majorants.affine import declared_bounds
 from dcprog.majorants.feasibility import LEAST_SIZE, Feasibility
 from dcprog.majorants.tree import Values, short
@@ -23,7 +30,6 @@ from dcprog.majorants.user_problem import Points, check_data, declared_kinds, fr
 
 # Distances from the point at which an edge is tried, in units of the point's size; if an edge is
 # known, shares of the distance to it, dense at both ends.
-HALVINGS = 20
 DISTANCES = 2.0 ** np.arange(-HALVINGS, 100)
 SHARES = np.concatenate([DISTANCES[:HALVINGS], 1 - DISTANCES[HALVINGS - 2 :: -1]])
 # Points, with both ends, between which an interval with an edge is divided.

@@ -22,7 +22,7 @@ from dcprog.foundation.arrays import Array
 from dcprog.foundation.deadline import interrupts_held
 from dcprog.foundation.errors import NotBoundable, WrongBound
 from dcprog.foundation.progress_log import logger
-from dcprog.foundation.tolerances import FEASIBLE, ROUNDING
+from dcprog.foundation.tolerances import FEASIBLE, ROUNDING, SQUARABLE
 from dcprog.majorants.feasibility import LEAST_SIZE
 from dcprog.majorants.tree import short
 
@@ -32,10 +32,9 @@ from dcprog.majorants.tree import short
 
 # A column's unit is at least this share of its largest value on the box, and at most that value.
 SMALLEST = 1e-6
-# A variable is counted from its lower bound if its range is below this share of its size.
-NARROW = 1e-2
-# A term whose usual size is below this share of its expression's unit becomes a variable in a unit
-# of its own, because SCIP's tolerances are absolute.
+# A variable is counted from its lower bound if its range is below this share of its size. A term
+# whose usual size is below this share of its expression's unit becomes a variable in a unit of its
+# own, because SCIP's tolerances are absolute.
 SMALL = 1e-2
 # Such a unit is at least this share of the expression's, so that rounding errors stay below SCIP's
 # tolerances.
@@ -137,7 +136,7 @@ class ScipModel:
             self._variables[j] = self._expressions[j] = self._new(j, 1.0, "I"), 1.0
             return
         unit = self._unit_of(row)
-        if 0 < hi - lo < NARROW * max(abs(lo), abs(hi)):
+        if 0 < hi - lo < SMALL * max(abs(lo), abs(hi)):
             unit, self._origins[j] = _power_of_two(hi - lo), lo
         self._variables[j] = self._expressions[j] = self._new(j, unit), unit
 
@@ -383,8 +382,6 @@ RESOLVED = 1e-3
 TRUSTED = 1e-4
 # The share of the time that the search for a first point may take.
 STARTING = 0.3
-# Larger bounds count as infinite: their squares are.
-ENDLESS = 1e150
 # A first point is sought up to this size of variables without bounds.
 LOOK = 1e4
 
@@ -837,7 +834,7 @@ def _left(end: float) -> float:
 
 def _is_endless(side: Array) -> npt.NDArray[np.bool_]:
     """True for bounds that are infinite, or whose squares are."""
-    return ~(np.abs(side) < ENDLESS)
+    return ~(np.abs(side) < SQUARABLE)
 
 
 def _watcher(act: Callable[[], None]) -> Any:

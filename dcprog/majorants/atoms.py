@@ -555,15 +555,18 @@ _XEXP_BENDS = (
         Bend(cp.exp, np.exp, lambda x0: -3 - np.minimum(x0, -3)),
     ),
 )
+# The largest curvature of asinh; that of tanh is twice as large.
+_ASINH_BEND = 2 / 27**0.5
 # tan x = 1/(π/2 − x) − 1/(π/2 + x) + r(x) with |r''| ≤ 2/π³.
+_TAN_REST = parabola(np.pi**-3)
 _TAN_BENDS = (
     (
         Bend(lambda x: cp.inv_pos(np.pi / 2 - x), lambda x: (np.pi / 2 - x) ** -2, 1.0),
-        parabola(np.pi**-3),
+        _TAN_REST,
     ),
     (
         Bend(lambda x: cp.inv_pos(np.pi / 2 + x), lambda x: -((np.pi / 2 + x) ** -2), 1.0),
-        parabola(np.pi**-3),
+        _TAN_REST,
     ),
 )
 _PNORM = Entry(
@@ -609,8 +612,8 @@ TABLE: dict[type, Entry] = {
     sin: curved(np.cos, 1.0),
     cos: curved(lambda a: -np.sin(a), 1.0),
     tan: Entry(derivative(lambda atom, a: np.cos(a) ** -2.0), bends=_TAN_BENDS),
-    tanh: curved(lambda a: 1 - np.tanh(a) ** 2, 4 / 27**0.5),
-    asinh: curved(lambda a: 1 / np.sqrt(1 + a**2), 2 / 27**0.5),
+    tanh: curved(lambda a: 1 - np.tanh(a) ** 2, 2 * _ASINH_BEND),
+    asinh: curved(lambda a: 1 / np.sqrt(1 + a**2), _ASINH_BEND),
     normcdf: curved(normal_density, float(normal_density(np.array(1.0)))),
     sinh: Entry(
         derivative(lambda atom, a: np.cosh(a)),

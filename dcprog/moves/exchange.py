@@ -9,7 +9,7 @@ import numpy as np
 from dcprog.engine.protocol import Surrogate, centre
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.errors import SubproblemError
-from dcprog.foundation.tolerances import FEW_COEFFICIENTS, TOL
+from dcprog.foundation.tolerances import FEW_COEFFICIENTS, FLAT, TOL
 from dcprog.risk_mm.stationarity import Flip, Near, Ties, ties
 from dcprog.risk_mm.surrogate import RiskSurrogate
 from dcprog.starts.batch import is_dear
@@ -18,8 +18,6 @@ from dcprog.starts.protocol import Budget, OfRisk
 # How near to the cap samples may change sides, and over what the curvature is taken, in units of
 # the margins.
 REACH, WIDTH = 0.5, 0.1
-# A slope that is no larger than that share of another one is flat.
-FLAT = 0.1
 
 
 class Exchange(OfRisk):

@@ -11,7 +11,7 @@ import cvxpy as cp
 import numpy as np
 
 from dcprog.foundation.arrays import Array
-from dcprog.foundation.tolerances import BESIDE, STILL
+from dcprog.foundation.tolerances import BESIDE, NEGLIGIBLE, STILL
 from dcprog.majorants.tree import Values
 from dcprog.problem.majorised_problem import MajorisedProblem
 
@@ -21,7 +21,6 @@ RESPONSE = 0.5  # share of a term by which a step of one unit changes it
 MANY = 20  # problems with more variables than this have one unit for all of them
 WILD = 1e3  # a start this many times larger than the next point is no measure of sizes
 SMALL = 1e-3  # points below that may be 0 but for rounding
-ENTRY = 1e-8  # an entry so much smaller than the largest of its variable counts as 0
 
 
 class NaturalUnits:
@@ -273,11 +272,11 @@ class Sizes:
             unit = self.natural.unit
             tiny = of_variable < STILL * unit
             entries, of_variable = np.where(tiny, 0.0, entries), np.where(tiny, unit, of_variable)
-        return np.where(entries > ENTRY * of_variable, entries, of_variable)
+        return np.where(entries > NEGLIGIBLE * of_variable, entries, of_variable)
 
     def cleared(self, x: Array) -> Array:
         """The point x with entries at rounding level set to 0."""
-        return np.where(np.abs(x) <= ENTRY * self.units(x), 0.0, x)
+        return np.where(np.abs(x) <= NEGLIGIBLE * self.units(x), 0.0, x)
 
     def beside(self, x: Array, rng: np.random.Generator, size: float = BESIDE) -> Array:
         """A random point some units from x."""

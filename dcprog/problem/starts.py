@@ -9,13 +9,20 @@ import numpy as np
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.deadline import Deadline
 from dcprog.foundation.errors import SubproblemError
-from dcprog.foundation.tolerances import BESIDE, FEASIBLE, HALVINGS, LOOSE, ROUNDING, SOFT
+from dcprog.foundation.tolerances import (
+    BESIDE,
+    CONVEX_START,
+    FEASIBLE,
+    HALVINGS,
+    LOOSE,
+    ROUNDING,
+    SOFT,
+)
 from dcprog.majorants.tree import Values
 from dcprog.problem.majorised_problem import MajorisedProblem
 from dcprog.problem.sizes import Sizes
 
-START_TOLERANCE = 1e-8
-# Levels of graduation, as powers of two, each solved to that tolerance.
+# Levels of graduation, as powers of two, each solved to CONVEX_START.
 LEVELS = 3, 2, 1.5, 1, 0.5
 FAR_OFF = 1e2  # units, from where a solution of a flat problem is not used
 MARGINS = (BESIDE, 1e-3, FEASIBLE, 0.0)  # units by which a start is moved inside its domain
@@ -67,7 +74,7 @@ class Starts:
         except SubproblemError as error:
             if error.status == "infeasible" and self.is_proved_infeasible():
                 raise
-            self._problem.note("convex start", START_TOLERANCE, str(error))
+            self._problem.note("convex start", CONVEX_START, str(error))
             return self.random(rng)  # unbounded or failed: F need not be
         if self._problem.is_convex:
             return x
@@ -159,7 +166,7 @@ class Starts:
         said, order = 0, self._problem.solvers("relaxation")
         for solver in order:
             try:
-                self._problem.minimise("relaxation", START_TOLERANCE, solver, self._deadline.left)
+                self._problem.minimise("relaxation", CONVEX_START, solver, self._deadline.left)
                 return False
             except SubproblemError as error:
                 said += error.status == "infeasible"
@@ -189,7 +196,7 @@ class Starts:
         problem.update(problem.context.values(level=np.inf, keep=keep))
         return self._first_solved("free" if problem.constraints else "feasible")
 
-    def _first_solved(self, mode: str, tolerance: float = START_TOLERANCE) -> Array:
+    def _first_solved(self, mode: str, tolerance: float = CONVEX_START) -> Array:
         """The solution of the first solver that has one; later solvers get a share of the time."""
         failures: list[SubproblemError] = []
         for solver in self._problem.solvers(mode):

@@ -16,7 +16,7 @@ from dcprog.engine.track import Attempt
 from dcprog.foundation.arrays import EDGE, NEAR_EDGE, Array
 from dcprog.foundation.deadline import Deadline
 from dcprog.foundation.errors import SubproblemError, UnfitSolver
-from dcprog.foundation.tolerances import DIFFERENCE, FEASIBLE, JUMP, STILL, TOL
+from dcprog.foundation.tolerances import DIFFERENCE, FEASIBLE, JUMP, STILL, TIGHT, TOL
 from dcprog.majorants.feasibility import Miss
 from dcprog.majorants.tree import Values, falls_at, nodes, short, starts_at_edge
 from dcprog.problem.majorised_problem import MajorisedProblem
@@ -527,10 +527,8 @@ ASIDE = (1e-2, -1e-2, 1.0)
 
 # So many directions in which to stand beside the point, either way.
 SIDES = 3
-ACCURACY = 1e-11
 # A strongly convex function falls by ½‖step‖² and the proximal term again; less than nearly their
-# sum says that the solver missed its minimum. F is rounded by ROUNDING of its scale.
-ROUNDING = 1e-10
+# sum, up to TIGHT of F's scale, says that the solver missed its minimum.
 # Most solvers that are tried for a proximal step, or while `hasty`: the third is a first-order
 # method, which takes seconds and does not reach this accuracy.
 ASKED = 2
@@ -712,11 +710,11 @@ class _ProblemNearby(Nearby):
                 if deadline.left == 0:
                     return None
                 try:
-                    step = problem.minimise("pulled", ACCURACY, solver, deadline.left) - x
+                    step = problem.minimise("pulled", TIGHT, solver, deadline.left) - x
                     if self._falls(x, step):
                         return step
                 except (SubproblemError, UnfitSolver) as error:
-                    problem.note(solver, ACCURACY, f"near a point: {error}")
+                    problem.note(solver, TIGHT, f"near a point: {error}")
                 except (ValueError, ArithmeticError):  # outside the domain
                     return None
         return None
@@ -725,7 +723,7 @@ class _ProblemNearby(Nearby):
         """True if M has fallen by the step's squared length, as after an exact proximal step."""
         fall = self._problem.majorant(x) - self._problem.majorant(x + step)
         square = float(np.sum((step / self._made.units(x)) ** 2))
-        return fall >= self._made.scale(x) * (NEARLY * square - ROUNDING)
+        return fall >= self._made.scale(x) * (NEARLY * square - TIGHT)
 
     def _walk(self, x: Array, step: Array) -> tuple[Array, float]:
         length = float(np.linalg.norm(step / self._made.units(x)))

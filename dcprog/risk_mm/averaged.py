@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 # Samples of a tall risk, and of each of its coefficients: a step of the loop takes seconds then,
 # and a window of the margins holds enough of them to tell how the slope changes.
 TALL, OF_EACH = 100_000, 500
-# Of more than MANY samples the curvature of MOST, equally spaced, stands for that of all: they are
-# copied, and it takes that many to tell an average.
-MANY, MOST = 2**19, 2**17
+# Of more samples than these the curvature of MOST at least, equally spaced, stands for that of all:
+# they are copied, and it takes that many to tell an average.
+MOST = 2**17
 # Halves of the windows' widths, times n^(-1/5) spreads of the margins, as of a density estimate.
 WIDTHS = (0.5, 0.1, 0.02)
 STEPS, SHARES = 5, (0.5, 0.2)  # for each width, and of a step that is not lower
@@ -100,7 +100,7 @@ class _Model:
     def __init__(self, risk: Risk, units: Units) -> None:
         self.risk, self.units = risk, units
         self.few, natural, n = risk, units.natural, risk.scores.X.shape[0]
-        self.seen: slice = slice(0, n, 1 if n <= MANY else -(-n // MOST))
+        self.seen: slice = slice(0, n, max(1, n // MOST))
         if self.seen.step > 1:
             places = np.arange(n)[self.seen]
             self.few, natural = risk.of_samples(places), natural.of_samples(places)

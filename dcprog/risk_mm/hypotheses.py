@@ -5,14 +5,14 @@ from __future__ import annotations
 import numpy as np
 
 from dcprog.engine.theorems import Fact, Hypotheses
-from dcprog.foundation.arrays import Array
+from dcprog.foundation.arrays import COPIED, Array
 from dcprog.foundation.regularity import UNKNOWN, Regularity
 from dcprog.foundation.tolerances import RANK, ROUNDING
 from dcprog.penalties import Penalty
 from dcprog.penalties.kernel import kernel_norm
 from dcprog.risk.risk import Risk
 
-LARGEST = 10**7, 1000  # numbers of a matrix, and its columns, whose eigenvalues are computed
+LARGEST = 1000  # columns of a matrix whose eigenvalues are computed, in a second
 
 
 def hypotheses_of_risk(risk: Risk) -> Hypotheses:
@@ -129,7 +129,7 @@ def _ridge(risk: Risk) -> float:
 
 def _curvature_of(penalty: Penalty) -> float:
     """λ times the least eigenvalue of K, for a norm in a kernel."""
-    if not isinstance(penalty, kernel_norm) or len(penalty.gram.K) > LARGEST[1]:
+    if not isinstance(penalty, kernel_norm) or len(penalty.gram.K) > LARGEST:
         return 0.0
     values = np.linalg.eigvalsh(penalty.gram.K)
     return float(penalty.lam * values[0]) if values[0] > RANK * values[-1] else 0.0
@@ -143,13 +143,7 @@ def _least_curvature(risk: Risk) -> float:
     """
     pieces, (n, p) = risk.base.pieces, risk.rows.shape
     kept = risk.transform.is_linear and not risk.transform.is_joint and risk.aggregate != "max"
-    if (
-        not kept
-        or pieces is None
-        or not min(pieces.quadratic) > 0
-        or n * p > LARGEST[0]
-        or p > LARGEST[1]
-    ):
+    if not kept or pieces is None or not min(pieces.quadratic) > 0 or n * p > COPIED or p > LARGEST:
         return 0.0
     factor = 2 * min(pieces.quadratic) * float(risk.transform.slope(np.ones(())))
     weights = factor * _row_weights(risk)

@@ -21,7 +21,7 @@ import scipy.sparse as sp
 from dcprog.engine.stationarity import STEEP, Stationarity, downhill_slope
 from dcprog.foundation.arrays import PRODUCTS, Array
 from dcprog.foundation.deadline import Deadline
-from dcprog.foundation.tolerances import JUMP, KNOWN_DIGITS
+from dcprog.foundation.tolerances import JUMP, KNOWN_DIGITS, TIGHT
 from dcprog.penalties import kernel_norm
 from dcprog.risk.weighted import WeightedRisk
 from dcprog.risk_mm.units import margin_unit
@@ -142,8 +142,6 @@ class Near:
 
 # Relative slopes above this count as infinite, as that of ψ(|w|) = |w|^p at 0.
 LARGEST = 1e4
-# The solver works on numbers of about size 1.
-TOLERANCE = 1e-10
 UNLIMITED = Deadline(None)
 
 
@@ -246,9 +244,7 @@ class _Free:
             try:
                 problem.get_problem_data(cp.CLARABEL)  # compiled once, within the deadline
                 limit = {} if deadline.left is None else {"time_limit": deadline.left}
-                problem.solve(
-                    solver=cp.CLARABEL, tol_gap_abs=TOLERANCE, tol_gap_rel=TOLERANCE, **limit
-                )
+                problem.solve(solver=cp.CLARABEL, tol_gap_abs=TIGHT, tol_gap_rel=TIGHT, **limit)
             except cp.error.SolverError:
                 return fixed
         if total.value is None:

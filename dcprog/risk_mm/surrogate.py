@@ -18,7 +18,7 @@ from dcprog.foundation.arrays import EDGE, EDGE_DECAY, NEAR_EDGE, Array
 from dcprog.foundation.deadline import Deadline
 from dcprog.foundation.errors import SubproblemError
 from dcprog.foundation.progress_log import logger
-from dcprog.foundation.tolerances import ACCEPT, LOOSE, TOL
+from dcprog.foundation.tolerances import ACCEPT, CONVEX_START, LOOSE, SUMMED, TOL
 from dcprog.risk.duality import above_least, duality_gap
 from dcprog.risk.risk import Risk
 from dcprog.risk.weighted import WeightedRisk
@@ -35,8 +35,9 @@ from dcprog.risk_mm.units import Units, usual_coefficient, usual_coefficients
 from dcprog.solvers.protocol import LOOSEST, ExactSolver, Solution, SubproblemSolver
 from dcprog.solvers.registry import choose, is_exact, loosest, make, witnesses
 
-START = (1e-8, TOL, LOOSE)  # tolerances of the convex problem that gives the start, tried in turn
-FINEST, COARSEST = 1e-14, 0.5  # range of the tolerances that are passed to solvers
+# Tolerances of the convex problem that gives the start, tried in turn.
+START = (CONVEX_START, TOL, LOOSE)
+COARSEST = 0.5  # the largest of the tolerances that are passed to solvers
 OUT_OF_SIZE = 30.0  # largest change of the objective's size, as a factor, with the same units
 # A loose start that a solver has left unfinished will do if no more than this share of the value at
 # θ = 0 is left: as losses and penalties are not negative, it has half of the fall that is possible.
@@ -147,7 +148,7 @@ class Subproblems:
         made = self._solver(solver)
         units = self.units
         slack, value = aim
-        tolerance = min(max(slack / (units.size + abs(value)), FINEST), COARSEST)
+        tolerance = min(max(slack / (units.size + abs(value)), SUMMED), COARSEST)
         found = made.minimise(units.problem(problem), units.theta(centre), tolerance, limit)
         return units.solution(found)
 

@@ -15,6 +15,7 @@ import scipy.sparse as sp
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.blocked_matrix import BlockedMatrix
 from dcprog.foundation.sums import largest_sizes, means
+from dcprog.foundation.tolerances import SQUARABLE, USUAL
 from dcprog.risk.weighted import WeightedRisk
 from dcprog.rows.scores import Scores, column_sizes
 from dcprog.solvers.protocol import Solution
@@ -23,13 +24,11 @@ if TYPE_CHECKING:
     from dcprog.risk.risk import Risk
 
 
-# Samples of a size between these are not scaled, which would take a copy.
-USUAL = 1e-3, 1e3
 # A column is centred if its median is more than FAR times its median absolute deviation. Only
 # columns with |mean| ≥ ONE_SIGN · mean of absolute values are examined.
 FAR = 30.0
 ONE_SIGN = 0.98
-VANISHING = 1e-150  # columns of smaller entries count as columns of zeros
+VANISHING = 1 / SQUARABLE  # columns of smaller entries count as columns of zeros
 SEEN = 2**16  # most samples from which a median is computed; of more, equally spaced ones
 
 
@@ -244,7 +243,7 @@ def _power_of_two(sizes: Array) -> float:
     """The power of two below the median size; 1 if that is within USUAL."""
     sizes = sizes[(sizes > 0) & (sizes < np.inf)]
     size = float(np.median(sizes)) if sizes.size else 1.0
-    return 1.0 if USUAL[0] <= size <= USUAL[1] else _power(size)
+    return 1.0 if 1 / USUAL <= size <= USUAL else _power(size)
 
 
 def _power(size: float) -> float:

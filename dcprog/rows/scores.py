@@ -17,12 +17,13 @@ from dcprog.foundation.blocked_matrix import BlockedMatrix, blocked
 from dcprog.foundation.kernel_matrix import Gram
 from dcprog.foundation.parameters import check_flag
 from dcprog.foundation.sums import all_finite, mean_sizes
+from dcprog.foundation.tolerances import FEW_COEFFICIENTS
 from dcprog.penalties import Penalty, l2
 from dcprog.rows.kernel_factor import KernelFactor
 
-# If fewer than the share SPARSE of more than MANY coefficients are nonzero, it pays to gather their
+# If fewer than the share SPARSE of more than FEW_COEFFICIENTS are nonzero, it pays to gather their
 # columns.
-MANY, SPARSE = 200, 0.05
+SPARSE = 0.05
 REMEMBERED = 2  # products
 
 
@@ -244,7 +245,7 @@ class Scores(LinearOperator):
 
         These columns are kept for the next product.
         """
-        if isinstance(self.X, np.ndarray) and len(coef) > MANY:
+        if isinstance(self.X, np.ndarray) and len(coef) > FEW_COEFFICIENTS:
             live = np.flatnonzero(np.any(coef, axis=1))
             if live.size < SPARSE * len(coef):
                 X, known, columns = self._live

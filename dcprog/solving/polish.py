@@ -11,9 +11,10 @@ import numpy as np
 import numpy.typing as npt
 from scipy.linalg import null_space
 
+from dcprog.engine.stationarity import STEEP
 from dcprog.engine.track import Run
 from dcprog.foundation.arrays import Array, vec
-from dcprog.foundation.tolerances import DIFFERENCE, RANK, ROUNDING
+from dcprog.foundation.tolerances import DIFFERENCES, JUMP, RANK, ROUNDING
 from dcprog.majorants.gradients import Tape
 from dcprog.majorants.tree import Values, rebuilt, spread_to
 from dcprog.majorants.user_problem import compared
@@ -129,14 +130,13 @@ class ActivePieces:
 REACHES = 1e-5, 1e-4, 1e-6, 1e-3
 FLAT = 1e-7  # gradients of the Lagrangian over a unit step, and multipliers of the wrong sign
 CURVED = 1e-6  # curvatures: differences of gradients tell no less
-SADDLE = 1e-4  # curvatures in a direction that is worth a run
 MOST_COORDINATES = 400  # and twice as many rows
 # Coordinates, at most, at the end of a run that has converged, and of one whose solvers failed: a
 # Hessian by differences walks the tree twice for each.
 MOST_EXAMINED = 24, 60
-# Of the units, by which differences of gradients step: the first that agrees, to STEADY, with a
+# Of the units, by which differences of gradients step: the first that agrees, to JUMP, with a
 # quarter of it.
-SHARES, STEADY = DIFFERENCE * np.array([1.0, 1e-2, 1e-4]), 1e-2
+SHARES = DIFFERENCES[:-1]
 STEPS, ROUNDS = 8, 5  # of Newton's method, and with constraints of the wrong sign dropped
 AWAY = 0.1  # a Newton step so long, in units, leads elsewhere
 
@@ -358,7 +358,7 @@ class _Kkt:
         size = max(float(np.max(np.abs(bend))), self._problem.terms(self._problem.at(x)))
         if curves[0] >= -CURVED * size:
             return Verdict(x)
-        steep = curves[0] < -SADDLE * size
+        steep = curves[0] < -STEEP * size
         return Verdict(None, units * (flat @ ways[:, 0])) if steep else None
 
     def solved(self) -> Array | None:
@@ -455,7 +455,7 @@ class _Kkt:
                 units * self._difference(x, multipliers, part * way) / part
                 for part in (share, share / 4)
             )
-            if np.all(np.abs(long - short) <= STEADY * np.abs(short) + least):
+            if np.all(np.abs(long - short) <= JUMP * np.abs(short) + least):
                 return share
         raise ArithmeticError("differences of the gradient tell no curvature")
 

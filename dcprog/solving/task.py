@@ -22,11 +22,10 @@ from dcprog.engine.track import History, Run, Settings
 from dcprog.foundation.arrays import Array, dense
 from dcprog.foundation.deadline import Deadline
 from dcprog.foundation.errors import DataLost, NotMajorizable, SubproblemError, UnfitStart
-from dcprog.foundation.tolerances import ACCEPT, BESIDE, DECADES
+from dcprog.foundation.tolerances import ACCEPT, BESIDE, CONVEX_START, DECADES, TOL
 from dcprog.majorants.atoms import add, added
 from dcprog.majorants.user_problem import check_data
 from dcprog.moves.registry import MOVES, registered_moves
-from dcprog.problem.starts import START_TOLERANCE
 from dcprog.problem.surrogate import FIRMNESS, ProblemSurrogate
 from dcprog.reductions.chain import AUTOMATIC, recognised_risk
 from dcprog.reductions.recentred import recentred
@@ -339,7 +338,7 @@ def _no_point(error: SubproblemError, sign: float) -> Run:
 ENDED = ("converged", "solver_failed", "max_iter")
 # Of the values at the edge of a domain and inside, relative to the scale of F: the largest
 # difference.
-NEAR_ENOUGH = 1e-5
+NEAR_ENOUGH = ACCEPT * TOL
 MISMATCH = 1e-2  # the same for the function with finite slopes that stands for F
 
 
@@ -907,9 +906,9 @@ def _fitted(surrogate: ProblemSurrogate, x: Array, known: Mapping[int, Array]) -
         mode = problem.modes.fix(problem.mode, known)
         for solver in problem.solvers(mode):
             try:
-                found = problem.minimise(mode, START_TOLERANCE, solver)
+                found = problem.minimise(mode, CONVEX_START, solver)
             except SubproblemError as error:
-                problem.note(solver, START_TOLERANCE, f"completing a start: {error}")
+                problem.note(solver, CONVEX_START, f"completing a start: {error}")
                 continue
             exact = {v.id: known.get(v.id, array) for v, array in surrogate.points.unpack(found)}
             return surrogate.points.pack(exact)

@@ -22,6 +22,7 @@ from dcprog.foundation.errors import NotMajorizable, SubproblemError
 from dcprog.foundation.tolerances import FEASIBLE
 from dcprog.majorants.tree import substituted
 from dcprog.majorants.user_problem import freeze
+from dcprog.solvers.conic.compiled import LEAST_TIME
 from dcprog.solving.examiner import ProblemExaminer
 from dcprog.solving.task import is_list, known_values, numbers
 from dcprog.starts.branch_and_bound import GAP
@@ -99,7 +100,7 @@ def _looped(held: Held, start: Any, loop: Loop, options: dict[str, Any]) -> Resu
 
 
 def _limit(seconds: float) -> dict[str, Any]:
-    return {"time_limit": max(seconds, 1e-3)} if np.isfinite(seconds) else {}
+    return {"time_limit": max(seconds, LEAST_TIME)} if np.isfinite(seconds) else {}
 
 
 def local_search(

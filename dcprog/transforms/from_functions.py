@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dcprog.foundation.arrays import Array
+from dcprog.foundation.parameters import LONGEST
 from dcprog.foundation.tolerances import KNOWN_DIGITS, ROUNDING
 from dcprog.transforms.transform import Transform
 
@@ -142,7 +143,7 @@ class concave(Transform):
         """A transform of the same functions."""
         return type(self)(**self.get_params())
 
-    def __repr__(self, N_CHAR_MAX: int = 700) -> str:
+    def __repr__(self, N_CHAR_MAX: int = LONGEST) -> str:
         """The transform with its functions' names instead of their memory addresses."""
         parts = [f"{k}={getattr(f, '__name__', f)!s}" for k, f in self.get_params().items() if f]
         return f"concave({', '.join(parts)})"[:N_CHAR_MAX]

@@ -45,7 +45,7 @@ def test_a_sparse_one_whose_factors_fill_in_is_not_begun() -> None:
 
 def test_weighted_squares_beyond_cvxpys_memory_are_refused() -> None:
     rows = dc.binary_margins(np.ones((20_000, 1)), np.arange(20_000) % 2)
-    with pytest.raises(ValueError, match="weighted squares is more than 2 GB"):
+    with pytest.raises(ValueError, match="weighted squares is more than 1 GB"):
         dc.solve(dc.Risk(rows, dc.squared_hinge()), solver="cvxpy")
 
 

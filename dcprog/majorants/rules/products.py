@@ -124,7 +124,7 @@ def _may_be_scaled(node: cp.Expression) -> bool:
 
 def _polarised(a: cp.Expression, b: cp.Expression, elementwise: bool) -> cp.Expression:
     if elementwise:
-        return 0.25 * cp.square(a + b) - 0.25 * cp.square(a - b)
+        return cp.square((a + b) / 2) - cp.square((a - b) / 2)
     if a.ndim == 1 and b.ndim == 1:
         return cp.sum(_polarised(a, b, True))
     rows = a if a.ndim == 2 else cp.reshape(a, (1, a.size), order="F")

@@ -30,11 +30,11 @@ from cvxpy.reductions.solvers.utilities import extract_dual_value, get_dual_valu
 from dcprog.foundation.arrays import Array, dense
 from dcprog.foundation.errors import SubproblemError, UnfitSolver
 from dcprog.foundation.parameters import meant
+from dcprog.foundation.tolerances import MOST_STEPS, ROUNDING, TIGHT
 from dcprog.solvers.conic.scaling import Evidence, Scaler, Scaling, minimise_in_units
 from dcprog.solvers.conic.standard_form import StandardForm, solver_data, standard_form
 from dcprog.solvers.faults import failures, refusals, valueless
 
-MOST_STEPS = 500  # most steps of an interior point method
 # Most steps of SCS. Ten times as many rarely help, so they are allowed only for tight tolerances.
 FIRST_ORDER_STEPS, PATIENT_STEPS = 20_000, 200_000
 LOOSE = 1e-7  # tolerances above it count as loose; it is also HiGHS's largest
@@ -64,7 +64,7 @@ class Interface:
     x: Callable[[Any], Any]
     z: Callable[[Any], Any]
     tolerances: tuple[str, ...] = ()
-    within: tuple[float, float] = (1e-12, np.inf)
+    within: tuple[float, float] = (ROUNDING, np.inf)
     steps: str | None = None
     most: Callable[[float], int] = lambda tol: MOST_STEPS
     time: str | None = None
@@ -90,7 +90,7 @@ INTERFACES = {
         x=lambda raw: raw["solution"].col_value,
         z=lambda raw: -_joined(raw["solution"].row_dual),
         tolerances=("primal_feasibility_tolerance", "dual_feasibility_tolerance"),
-        within=(1e-10, LOOSE),
+        within=(TIGHT, LOOSE),
         steps="qp_iteration_limit",  # its active set method may cycle
         most=lambda tol: FIRST_ORDER_STEPS,
         time="time_limit",

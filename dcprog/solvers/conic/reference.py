@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Any
 import cvxpy as cp
 import numpy as np
 
-from dcprog.foundation.arrays import Array
+from dcprog.foundation.arrays import FORMED, Array
 from dcprog.foundation.deadline import Deadline
 from dcprog.foundation.errors import SubproblemError
 from dcprog.foundation.tolerances import ACCEPT, LAST_PLACES
 from dcprog.risk.risk import aggregate_expression, margin_expression, penalised_part
 from dcprog.solvers.conic.portfolio import Portfolio
+from dcprog.solvers.linalg.cholesky import factor_products
 from dcprog.solvers.protocol import ExactSolver, Solution, Takes, refuse
 
 if TYPE_CHECKING:
@@ -32,8 +33,6 @@ SMALL, RATE = 1e6, 2e5
 # smaller side dense: measured 2e7 to 9e7 a second for whole solves of dense rows, and more than ten
 # minutes, past any time limit, for 4000 × 4000 rows with 1% of entries.
 WORK = 1e8
-# cvxpy keeps n² pointers for the quadratic form of n squares with weights: 2 GB for so many.
-MOST_SQUARES = 2**14
 
 
 class ReferenceSolver(ExactSolver):
@@ -85,8 +84,9 @@ class ReferenceSolver(ExactSolver):
     def refusal(risk: Risk) -> str | None:
         """The reason why the weighted squares take too much memory, None if they do not."""
         pieces = risk.base.pieces
-        if pieces is not None and any(pieces.quadratic) and risk.n_groups > MOST_SQUARES:
-            return f"cvxpy's memory for {risk.n_groups} weighted squares is more than 2 GB"
+        if pieces is not None and any(pieces.quadratic) and risk.n_groups**2 > FORMED:
+            # cvxpy keeps n² pointers for the quadratic form of n squares with weights
+            return f"cvxpy's memory for {risk.n_groups} weighted squares is more than 1 GB"
         return None
 
     @staticmethod
@@ -181,4 +181,4 @@ def _work(risk: Risk) -> tuple[float, float]:
     stored = X.nnz if hasattr(X, "nnz") else X.shape[0] * X.shape[1]
     entries = stored * rows / X.shape[0] + rows
     long, short = max(rows, columns), min(rows, columns)
-    return entries, entries**2 / long + short**3 / 3
+    return entries, entries**2 / long + factor_products(short)

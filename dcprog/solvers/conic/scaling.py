@@ -18,11 +18,9 @@ from scipy.sparse.linalg import lsqr
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.deadline import Deadline
 from dcprog.foundation.errors import SubproblemError
-from dcprog.foundation.tolerances import SUMMED
+from dcprog.foundation.tolerances import NEGLIGIBLE, SUMMED, USUAL
 from dcprog.solvers.conic.standard_form import Rows, StandardForm
 
-USUAL = 1e2  # sizes of 1 up to this factor are not rescaled, and below this many tolerances noise
-NEGLIGIBLE = 1e-8  # entries below this share of the largest in their row and in their column
 ROUNDS = 3  # most repeated solutions with corrected units
 
 

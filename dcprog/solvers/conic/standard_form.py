@@ -21,7 +21,8 @@ from dcprog.foundation.tolerances import FEASIBLE, KNOWN_DIGITS, LAST_PLACES, LO
 Mask = npt.NDArray[np.bool_]
 Rows = npt.NDArray[np.intp]
 
-LARGEST = 700.0  # largest exponent for which exp does not overflow
+LARGEST = float(np.log(np.finfo(float).max))  # the largest exponent of a finite exp
+EXPONENTIAL = 3  # rows of an exponential cone
 RESIDUAL = 1e-5  # residuals of dual equations below this share of their terms are rounding
 
 
@@ -95,8 +96,8 @@ class Cones:
             yield "psd", slice(at, at + size), order
             at += size
         for _ in range(self.exp):
-            yield "exp", slice(at, at + 3), None
-            at += 3
+            yield "exp", slice(at, at + EXPONENTIAL), None
+            at += EXPONENTIAL
         for alphas in self.power:
             yield "power", slice(at, at + len(alphas) + 1), np.array(alphas)
             at += len(alphas) + 1

@@ -13,7 +13,14 @@ from dcprog.foundation.arrays import Array
 from dcprog.foundation.deadline import Deadline
 from dcprog.foundation.errors import SubproblemError
 from dcprog.foundation.kernel_matrix import symmetric_product
-from dcprog.foundation.tolerances import KNOWN_DIGITS, ROUNDING, SUMMED
+from dcprog.foundation.tolerances import (
+    CANCELLED,
+    FORCING,
+    KNOWN_DIGITS,
+    MOST_STEPS,
+    ROUNDING,
+    SUMMED,
+)
 from dcprog.penalties import kernel_norm
 from dcprog.solvers.jit import compiled
 from dcprog.solvers.kernel.schur_complement import SchurComplement
@@ -489,13 +496,10 @@ def _newton_step(
 
 Product = Callable[[Array], Array]
 MOST = 1000  # most pairs per variable, of at least so many variables
-ROUNDS = 200  # most computations of the gap
 STALLS = 3  # the descent ends after this many sweeps that gain little at the level of rounding
-CANCELLED = 1e-3  # a product that shrinks to this share is computed anew
 COPIED = 3  # selected rows of K are copied after this many pairs per variable
 PATIENCE = 10  # Newton's method is tried after this many pairs per variable,
 READY = 2e-2  # or once the violation is at most this share of the spread of q
-TENTH = 0.1  # sweeps over all variables and steps of Newton's method aim at this share of it
 SMOOTHED = 1e-9  # least δ of Newton's method, relative to the largest K_ii
 
 
@@ -585,7 +589,7 @@ def minimise_dual(
     descent = _Descent(K, dual, selection, max_iter, after, deadline or Deadline())
     v = warm(dual, np.zeros(dual.q.size) if start is None else start)
     known = after
-    for _ in range(ROUNDS):
+    for _ in range(MOST_STEPS):
         c = dual.coefficients(v, len(K))
         Kc, known = _product(K, c, product, known), None
         g = dual.gradient(Kc)
@@ -667,7 +671,7 @@ class _Descent:
         return SUMMED * self.size * float(np.linalg.norm(c))
 
     def _stepped(self, v: Array, Kc: Array, apart: float) -> tuple[Array, Array, bool]:
-        """The point after proximal steps, and True if the violation fell to a tenth."""
+        """The point after proximal steps, and True if the violation fell to FORCING of it."""
         dual, system = self.dual, self.system
         for _ in range(STEPS):
             new = proximal(system, dual, v, Kc)
@@ -678,9 +682,9 @@ class _Descent:
             end, Kc = new
             v = warm(dual, end)
             Kc += times(self.K, dual.coefficients(v - end, len(Kc)))
-            if dual.violation(v, dual.gradient(Kc)) <= TENTH * apart:
+            if dual.violation(v, dual.gradient(Kc)) <= FORCING * apart:
                 return v, Kc, True
-        self.ready = TENTH * apart
+        self.ready = FORCING * apart
         return v, Kc, False
 
     def _sweep(self, v: Array, g: Array, apart: float, aim: float) -> Array:
@@ -689,7 +693,7 @@ class _Descent:
         work = dual.loose(v, g) if self.second else np.arange(v.size)
         aim = min(aim, apart / 2)
         if work.size > FEW * v.size:
-            aim = max(aim, TENTH * apart) if self.second else aim
+            aim = max(aim, FORCING * apart) if self.second else aim
             work = np.arange(v.size)
         places = dual.sample[work]
         whole = work.size == len(self.K) == v.size

@@ -7,15 +7,15 @@ from scipy.linalg.lapack import dpotrf, dpotrs
 
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.errors import SubproblemError
+from dcprog.foundation.tolerances import LOOSE, SQUARABLE, SUMMED
 
 MOST_UNKNOWNS = 3000  # of a dense system that is factored once a step: half a second
 
 # A small jitter is always added: it keeps undetermined parts of a solution finite, and the
 # refinements remove its effect on the other parts.
-JITTER = 10.0 ** np.arange(-14, -2, 2)
+JITTER = np.geomspace(SUMMED, LOOSE, 6)
 REFINEMENTS = 2
-NOTHING = 1e-30  # diagonal entries are at least this share of the largest one,
-FLOOR = 1e-200  # which is at least this, so that units are finite
+NOTHING = 1e-30  # diagonal entries are at least this share of the largest one
 
 
 class Cholesky:
@@ -79,10 +79,15 @@ class Cholesky:
         return scale * x
 
 
+def factor_products(unknowns: float) -> float:
+    """The multiplications of a dense factorisation, up to a factor: n³/3 for n unknowns."""
+    return unknowns**3 / 3
+
+
 def unit_scale(S: Array) -> Array:
     """The units S_jj^{−1/2}, bounded where S_jj is negligible beside the largest."""
     diagonal = np.diagonal(S)
-    largest = max(float(diagonal.max(initial=0.0)), FLOOR)
+    largest = max(float(diagonal.max(initial=0.0)), 1 / SQUARABLE)
     return np.asarray(1 / np.sqrt(np.maximum(diagonal, NOTHING * largest)))
 
 

@@ -8,10 +8,10 @@ import numpy as np
 
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.deadline import Deadline
+from dcprog.foundation.tolerances import FORCING
 
-# The iteration ends where a step lowers the model by less than this share of the mean so far: then
+# The iteration ends where a step lowers the model by less than FORCING of the mean so far: then
 # a Newton step with new curvatures gains more than the rest of this one.
-FORCING = 0.1
 MOST = 200  # most iterations, each of two products with the samples
 
 

@@ -11,15 +11,19 @@ import numpy as np
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.deadline import Deadline
 from dcprog.foundation.errors import SubproblemError
-from dcprog.foundation.tolerances import SUMMED, TO_BOUNDARY
+from dcprog.foundation.tolerances import (
+    CANCELLED,
+    FORCING,
+    MOST_STEPS,
+    ROUNDING,
+    SUMMED,
+    TO_BOUNDARY,
+)
 from dcprog.solvers.linalg.second_order import SecondOrder
 
-MAX_ITER = 100
 SHORT = 1e-9  # shorter steps, of 1, are a failure
-ENOUGH = 0.1  # complementarity is reduced to this share of the allowed gap, and no further
 HUGE = 1e13  # iterates with larger entries diverge
-LIGHT = 1e-12  # weight of inactive rows beside active ones
-CORRECTIONS = 3  # of the point on active rows: each leaves rounding, or a share LIGHT of the error
+CORRECTIONS = 3  # of the point on active rows: each leaves ROUNDING of the error
 
 
 class Rows(Protocol):
@@ -114,14 +118,14 @@ def primal_dual(
     deadline = Deadline(time_limit)
     with np.errstate(all="ignore"):
         iterate = _Iterate(program) if after is None else after.iterate
-        for _ in range(MAX_ITER):
+        for _ in range(MOST_STEPS):
             if iterate.is_optimal(tolerance):
                 return iterate.optimum()
             begun = time.perf_counter()
             iterate.step(tolerance)
             took = time.perf_counter() - begun
             deadline.check("the interior point method", iterate.x, ahead=took)
-    raise SubproblemError("failed", f"interior point: no convergence in {MAX_ITER} iterations")
+    raise SubproblemError("failed", f"interior point: no convergence in {MOST_STEPS} iterations")
 
 
 class _Iterate:
@@ -242,7 +246,7 @@ class _Iterate:
         after = float((s + along * ds) @ (dual + along_dual * dl))
         after += sum(cone.after(along, along_dual) for cone in cones)
         centring = min(1.0, max(after / (self.degree * self.mu), 0.0)) ** 3
-        enough = min(self.mu, ENOUGH * self._allowed(tolerance) / self.degree)
+        enough = min(self.mu, FORCING * self._allowed(tolerance) / self.degree)
         target = max(centring * self.mu, enough)
         for cone in cones:
             cone.correct(target)
@@ -278,7 +282,7 @@ def onto_active_face(program: Program, optimum: Optimum) -> Optimum:
     The iterates end inside, at active slacks of about the tolerance. As complementarity is strict
     in the limit, a row is active if its slack is the smaller of the pair, in units of the largest.
     The least step d with R_a d = s_a on these rows is that of a least squares problem in which the
-    other rows have the weight `LIGHT`, so that a face of several dimensions has one too.
+    other rows have the weight `ROUNDING`, so that a face of several dimensions has one too.
 
     Parameters
     ----------
@@ -300,7 +304,7 @@ def onto_active_face(program: Program, optimum: Optimum) -> Optimum:
     s, dual, t, x = optimum.slacks, optimum.multipliers, optimum.t, optimum.x
     active = s * _norm(dual) < dual * _norm(s)
     with np.errstate(all="ignore"):
-        factor = rows.factor(np.where(active, 1.0, LIGHT), np.zeros((x.size, x.size)))
+        factor = rows.factor(np.where(active, 1.0, ROUNDING), np.zeros((x.size, x.size)))
         for _ in range(CORRECTIONS):
             u = np.where(active, rows.forward(t, x) - g, 0.0)
             dt, dx, _ = rows.solve(factor, np.zeros(t.size), np.zeros(x.size), u)
@@ -328,4 +332,4 @@ def _inside(vector: Array) -> Array:
     """The vector shifted to positive entries of its own size, if it has entries near or below 0."""
     low = -np.min(vector, initial=np.inf)
     size = float(np.mean(np.abs(vector))) or 1.0
-    return vector + low + size if low >= -1e-3 * size else vector
+    return vector + low + size if low >= -CANCELLED * size else vector

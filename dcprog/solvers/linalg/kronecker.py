@@ -71,7 +71,7 @@ class Curvature:
         c = self.vectors.shape[1]
         grams = np.array([weighted_gram(X, weights).ravel() for weights in self.weights.T])
         S = (self._products().T @ grams).reshape(c, c, d, d)
-        return np.ascontiguousarray(S.transpose(0, 2, 1, 3)).reshape(c * d, c * d)
+        return np.ascontiguousarray(S.swapaxes(1, 2)).reshape(c * d, c * d)
 
     def _products(self) -> Array:
         """The products v_k v_kᵀ, of shape (K, c²)."""

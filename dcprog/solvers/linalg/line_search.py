@@ -9,13 +9,11 @@ import numpy as np
 
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.errors import SubproblemError
-from dcprog.foundation.tolerances import ARMIJO, ROUNDING, SUMMED
+from dcprog.foundation.tolerances import ARMIJO, FLAT, MOST_STEPS, ROUNDING, SUMMED
 
-# A step length is accepted where the slope is at most this share of the initial one; a secant step
-# leaves at least this share of its bracket on either side.
-FLAT = 0.1
+# A step length is accepted where the slope is at most FLAT of the initial one; a secant step leaves
+# at least that share of its bracket on either side.
 LONGEST = 1e30  # a function that falls for longer is unbounded
-HALVINGS = 100  # most step lengths that are tried
 
 
 class Line(Protocol):
@@ -41,7 +39,7 @@ def armijo(line: Line) -> float:
     """
     slope, spare = line.slope(0.0), SUMMED * line.size
     t = 1.0
-    for _ in range(HALVINGS):
+    for _ in range(MOST_STEPS):
         if line.rise(t) <= ARMIJO * t * slope + spare:
             return t
         t /= 2
@@ -70,7 +68,7 @@ def _where_flat(slope: Callable[[float], float]) -> float:
             raise SubproblemError("unbounded", "the function falls for ever along a direction")
         low, at_low, high = high, at_high, 4 * high
         at_high = slope(high)
-    for _ in range(HALVINGS):
+    for _ in range(MOST_STEPS):
         if at_high <= enough:
             return high
         share = np.clip(at_low / (at_low - at_high), FLAT, 1 - FLAT)

@@ -14,6 +14,7 @@ from dcprog.foundation.arrays import Array, dense
 from dcprog.foundation.blocked_matrix import BlockedMatrix
 from dcprog.foundation.deadline import Deadline
 from dcprog.foundation.sums import weighted_gram, weighted_squares, weighted_sum
+from dcprog.foundation.tolerances import CANCELLED
 from dcprog.solvers.linalg.cholesky import MOST_UNKNOWNS, Cholesky
 from dcprog.solvers.linalg.conjugate_gradients import truncated_minimiser
 
@@ -23,7 +24,6 @@ UPDATES = 10  # most updates in a row, as they accumulate rounding errors
 # Products with sparse samples are so cheap that from this many unknowns on conjugate gradients, or
 # steps of single columns, are 3 to 50 times as fast as systems that are factored.
 MOST_OF_SPARSE = 500
-SMALL = 1e-3  # moments that have shrunk below this share may consist of rounding errors
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,7 +70,7 @@ class WeightedMoments:
         else:
             self._add(changed, c)
         found = self._centred()
-        if self._updates and np.any(np.diagonal(found.gram) < SMALL * self._size):
+        if self._updates and np.any(np.diagonal(found.gram) < CANCELLED * self._size):
             self._sum(c)
             found = self._centred()
         self._weights = c

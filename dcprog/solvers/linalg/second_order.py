@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from dcprog.foundation.arrays import Array
+from dcprog.foundation.tolerances import CANCELLED
 
 
 class SecondOrder:
@@ -133,6 +134,6 @@ def _inside(v: Array) -> Array:
     norm = float(np.linalg.norm(v[1:]))
     size = max(norm, abs(float(v[0]))) or 1.0
     moved = v.copy()
-    if v[0] - norm <= 1e-3 * size:
+    if v[0] - norm <= CANCELLED * size:
         moved[0] = norm + size
     return moved

@@ -11,12 +11,14 @@ from scipy.linalg import lu_factor, lu_solve
 from dcprog.foundation.arrays import Array, dense
 from dcprog.foundation.deadline import Deadline
 from dcprog.foundation.tolerances import KNOWN_DIGITS
+from dcprog.solvers.linalg.cholesky import factor_products
 from dcprog.solvers.piecewise.polyhedral import Subproblem
 
 NEAR = 1e-7  # lines within this share of their size below the maximum count as active
 MANY = 500  # most active lines beside the reference lines, if the coefficients are few
 DEAR = 5e10  # most multiplications in a round; beyond, an interior point method is as fast
 REGULAR = 1e-9  # added to and subtracted from the diagonal of the scaled saddle point system
+ROUNDS = 10  # most rounds: where the guess is good, a few are enough
 REFINEMENTS = 4  # steps of iterative refinement, which remove the effect of REGULAR
 
 
@@ -67,7 +69,7 @@ def crossover(
     problem: Subproblem,
     guess: Guess,
     allowed: float,
-    rounds: int,
+    rounds: int = ROUNDS,
     deadline: Deadline | None = None,
 ) -> tuple[Candidate | None, Guess]:
     r"""The exact minimiser from a guess that is improved for a few rounds.
@@ -137,7 +139,7 @@ class _Reduced:
         self.local, self.line = np.nonzero(others)
         e, p = self.local.size, self.support.size
         free = np.count_nonzero(problem.l2[self.support] <= 0)
-        work = e**2 * (p + e) + (e + free) ** 3 / 3  # of the products and of the factorisation
+        work = e**2 * (p + e) + factor_products(int(e + free))
         self.is_too_large = e > max(2 * p, MANY) or work > DEAR
         duals = np.zeros(active.shape)
         duals[every, self.reference] = problem.cost

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from dcprog.foundation.arrays import Array, blocks
 from dcprog.foundation.errors import SubproblemError
-from dcprog.foundation.tolerances import ARMIJO, RADIUS
+from dcprog.foundation.tolerances import ARMIJO, MOST_STEPS, RADIUS, ROUNDING
 from dcprog.losses import Pieces
 from dcprog.solvers.jit import compiled
 from dcprog.solvers.protocol import LOOSEST, Takes
@@ -167,9 +167,6 @@ def _epochs(
 # ---- compiled conjugate gradients ----------------------------------------------------------------
 
 
-FLAT = 1e-12  # the least curvature of a direction, relative to the diagonal's
-
-
 @compiled
 def _adjoint(values: Any, columns: Any, starts: Any, places: Any, v: Any, mean: Any, g: Any) -> Any:
     """Set g to Zᵀv, where the rows of Z are those of X at the places less the mean; return Σv."""
@@ -222,7 +219,7 @@ def _conjugate_gradients(
         _forward(values, columns, starts, places, g, mean, ease * total, q)
         q *= sign / lam
         q += rate * p
-        curvature, least = np.sum(p * q), FLAT * np.sum(p * p * diagonal)
+        curvature, least = np.sum(p * q), ROUNDING * np.sum(p * p * diagonal)
         length = size / max(curvature, least)
         step += length * p
         if not curvature > least:  # more multipliers than coefficients: a bound ends the step
@@ -443,7 +440,6 @@ ENOUGH = 0.5  # a round ends at this share of the tolerance
 # A sample takes part in the first round if a knot is nearer than WIDER times the last change of
 # margins, and in later rounds if it is nearer than WIDE times the own changes of the last epoch.
 WIDE = 10.0
-ROUNDS = 1000  # most rounds
 PATIENCE = 30  # most rounds in a row that leave more than half of the gap
 # Samples or coefficients up to which a step of the method of multipliers, which goes on then, costs
 # no more than some rounds.
@@ -582,7 +578,7 @@ class DualCoordinateSolver(PerScoreSolver):
         places = live[(off | (away <= WIDER * start.reach))[live]]
         best, lowest, precision = (w, b), np.inf, 1
         gap, halved, since = np.inf, np.inf, 0
-        for number in range(ROUNDS):
+        for number in range(MOST_STEPS):
             b -= steps.ease / steps.lam * left
             target = ENOUGH * tolerance * size
             w, b, change = steps.descend(problem, pieces, (alpha, w, b), places, number, target)

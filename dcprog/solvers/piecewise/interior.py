@@ -10,7 +10,7 @@ import numpy as np
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.deadline import Deadline
 from dcprog.foundation.errors import SubproblemError
-from dcprog.solvers.linalg.cholesky import Cholesky
+from dcprog.solvers.linalg.cholesky import Cholesky, factor_products
 from dcprog.solvers.linalg.interior_point import Optimum, Program, primal_dual
 from dcprog.solvers.linalg.kronecker import DualSystem
 from dcprog.solvers.piecewise.active_set import Candidate, Guess, crossover, guess_at
@@ -27,9 +27,6 @@ MOST_UNKNOWNS = 6000  # most unknowns of a step's linear system
 STEPS = 20  # of the interior point method, before whose end its points are of no use
 RATE = 1e10  # products a second of a factorisation, measured at 1000 to 4000 unknowns
 LEAST_FEATURES = 24  # least number of columns of X in the first subset
-# most rounds of the active set method, from the last solution and from the interior point
-WARM_ROUNDS = 12
-CROSSOVER_ROUNDS = 10
 # The crossover needs only enough accuracy to identify the active lines; if it fails, more is asked.
 LOOSE = 1e-7
 TIGHTER = 1e-1
@@ -67,7 +64,7 @@ class InteriorSolver(PolyhedralSolver):
     ) -> tuple[Array, Array]:
         """The minimiser by the active set method, or if that fails by the interior point method."""
         guess = self.memory.take() or guess_at(problem, start)
-        found, _ = crossover(problem, guess, tolerance, WARM_ROUNDS, deadline)
+        found, _ = crossover(problem, guess, tolerance, deadline=deadline)
         if found is None:
             found = interior_candidate(problem, tolerance, deadline, start)
         self.memory.put(guess_at(problem, found.x, found.duals))
@@ -165,7 +162,7 @@ def _whole(problem: Subproblem, tolerance: float, deadline: Deadline) -> Candida
         raise SubproblemError("failed", f"interior: more than {MOST_UNKNOWNS} unknowns a step")
     program, sparse = _program(problem)
     optimum: Optimum | None = None
-    deadline.check("the interior point method", ahead=STEPS * unknowns**3 / 3 / RATE)
+    deadline.check("the interior point method", ahead=STEPS * factor_products(unknowns) / RATE)
     for asked in (max(tolerance, LOOSE), tolerance * TIGHTER):
         try:
             optimum = primal_dual(program, asked, deadline.left, optimum)
@@ -174,7 +171,7 @@ def _whole(problem: Subproblem, tolerance: float, deadline: Deadline) -> Candida
                 raise
             continue
         found, guess = _read_off(problem, optimum, sparse)
-        exact, _ = crossover(problem, guess, tolerance, CROSSOVER_ROUNDS, deadline)
+        exact, _ = crossover(problem, guess, tolerance, deadline=deadline)
         if exact is not None:
             return exact
         if asked > tolerance * TIGHTER and np.any(problem.l1):

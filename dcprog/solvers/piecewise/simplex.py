@@ -11,6 +11,7 @@ import scipy.sparse as sp
 from dcprog.foundation.arrays import COPIED, Array
 from dcprog.foundation.deadline import Deadline
 from dcprog.foundation.errors import SubproblemError
+from dcprog.foundation.tolerances import TIGHT
 from dcprog.solvers.piecewise.active_set import Guess, crossover
 from dcprog.solvers.piecewise.polyhedral import PolyhedralSolver, Subproblem
 from dcprog.solvers.protocol import Takes
@@ -19,10 +20,8 @@ if TYPE_CHECKING:
     from dcprog.risk.risk import Risk
 
 
-FEASIBLE = 1e-10  # primal and dual tolerance, HiGHS's least
 MOST_STEPS = 20  # most steps, times the rows and columns, as HiGHS may cycle at ties
 RATE = 1e6  # entries of X a second, to build the model and presolve it, which no clock interrupts
-CROSSOVER_ROUNDS = 3  # most rounds of the active set method that polishes a vertex
 CHOOSE, PRIMAL = 0, 4  # HiGHS's codes of simplex strategies
 UNBOUNDED = (
     highspy.HighsModelStatus.kUnbounded,
@@ -81,7 +80,7 @@ class SimplexSolver(PolyhedralSolver):
         active = (lines >= lines.max(axis=1, keepdims=True)) | (duals > 0)
         sign = np.where(problem.l1 > 0, np.sign(x), 1).astype(np.int8)
         guess = Guess(active, sign, duals)
-        exact, _ = crossover(problem, guess, tolerance, CROSSOVER_ROUNDS)
+        exact, _ = crossover(problem, guess, tolerance)
         if exact is None:
             raise SubproblemError("failed", "simplex: the duality gap is above the tolerance")
         return exact.x, exact.duals
@@ -146,8 +145,8 @@ class SimplexSolver(PolyhedralSolver):
         highs = highspy.Highs()
         highs.setOptionValue("output_flag", False)
         highs.setOptionValue("parallel", "off")
-        highs.setOptionValue("primal_feasibility_tolerance", FEASIBLE)
-        highs.setOptionValue("dual_feasibility_tolerance", FEASIBLE)
+        highs.setOptionValue("primal_feasibility_tolerance", TIGHT)
+        highs.setOptionValue("dual_feasibility_tolerance", TIGHT)  # HiGHS's least
         highs.setOptionValue("simplex_iteration_limit", MOST_STEPS * sum(A.shape))
         if highs.passModel(lp) == highspy.HighsStatus.kError:
             raise SubproblemError("failed", "simplex: HiGHS refused the model")

@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.deadline import Deadline
 from dcprog.foundation.errors import SubproblemError
-from dcprog.foundation.tolerances import LAST_PLACES
+from dcprog.foundation.tolerances import FEW_COEFFICIENTS, INNER, LAST_PLACES, MOST_STEPS
 from dcprog.solvers.linalg.cholesky import MOST_UNKNOWNS
 from dcprog.solvers.linalg.kronecker import RowHessian
 from dcprog.solvers.linalg.line_search import armijo
@@ -28,9 +28,6 @@ if TYPE_CHECKING:
     from dcprog.risk.weighted import WeightedRisk
 
 
-SMALL = 200  # up to this many entries all are in the model, otherwise a working set
-MAX_STEPS = 500  # most Newton steps, each with a factorisation
-SAFETY = 1e-2  # the search ends at a gap of this share of the tolerance
 BOTTOMLESS = 1e15  # the function is unbounded below this multiple of its initial size
 # The damping is multiplied or divided by CHANGE, and 0 below LIGHTEST. It falls after a step that
 # achieves half of the predicted decrease, and rises, to 1/CHANGE at least, after one that misses
@@ -153,11 +150,11 @@ class ProximalNewtonSolver(ExactSolver):
         place = best = problem.place(theta)
         damping = _first_damping(problem, place)
         stalled, steps, first = 0, 0, 1 + place.size
-        while steps < MAX_STEPS:
+        while steps < MOST_STEPS:
             enough = tolerance * (1 + abs(place.value))
             if place.value < -BOTTOMLESS * first:
                 raise SubproblemError("unbounded", "the function falls for ever")
-            safety = 1.0 if _by_columns(self.risk) else SAFETY
+            safety = 1.0 if _by_columns(self.risk) else INNER
             if place.gap <= safety * enough or stalled == STALLS:
                 break
             deadline.check("proximal Newton", best.theta)
@@ -210,7 +207,7 @@ class ProximalNewtonSolver(ExactSolver):
         if np.count_nonzero(moving | (over > 0)) > _most_entries(self.risk):
             model, some = (g, problem.l2, problem.l1), np.flatnonzero(moving | (over > 0))
             return self.columns.step(curvature, model, place.theta, some, deadline)
-        some = np.arange(g.size) if g.size <= SMALL else working_set(place, moving, over)
+        some = np.arange(g.size) if g.size <= FEW_COEFFICIENTS else working_set(place, moving, over)
         H = self.rows.hessian(curvature, some)
         H[np.diag_indices_from(H)] += problem.l2[some]
         l1, theta = problem.l1[some], place.theta[some]
@@ -258,7 +255,7 @@ def _few_samples(risk: Risk) -> bool:
         isinstance(X, np.ndarray)
         and size <= MOST_UNKNOWNS
         and size < risk.rows.shape[1]
-        and 2 * free <= SMALL
+        and 2 * free <= FEW_COEFFICIENTS
     )
 
 

@@ -15,7 +15,7 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from dcprog.foundation.arrays import COPIED, Array, dense
 from dcprog.foundation.deadline import Deadline
 from dcprog.foundation.errors import SubproblemError
-from dcprog.foundation.tolerances import DIFFERENCE, LOOSE, SUMMED
+from dcprog.foundation.tolerances import DIFFERENCE, FORCING, LOOSE, MOST_STEPS, SUMMED
 from dcprog.solvers.jit import compiled
 from dcprog.solvers.linalg.cholesky import MOST_UNKNOWNS
 from dcprog.solvers.linalg.kronecker import RowHessian
@@ -257,7 +257,7 @@ class Profiled:
     def step(self, place: SmoothPlace, some: Index, enough: float, exactly: bool) -> SmoothPlace:
         """The place after epochs in some coefficients that end by `enough`, or at the minimum."""
         part, l1 = self.part(place, some), self.smooth.l1[some]
-        x, slope = part.descended(part.x, part.slope, l1, enough, STEPS)
+        x, slope = part.descended(part.x, part.slope, l1, enough, MOST_STEPS)
         if exactly:
             x = SignSearch(part.H, l1).minimise(slope, x)
         theta = self.moved(place, part, x)
@@ -285,7 +285,6 @@ class Profiled:
 
 # ---- descent with a concave penalty --------------------------------------------------------------
 
-STEPS = 200  # most reweightings, and most epochs of a step in a working set
 LONGEST = 16  # most steps between attempts of Newton's method
 REWEIGHTING_EPOCHS = 2  # epochs of descent with the same weights
 
@@ -336,7 +335,7 @@ class Reweighting:
         """The end of the descent from x₀."""
         here = Point(self.problem.x, self.problem.slope, 0.0)
         pause = wait = 1  # steps until the next Newton step, more after each failure
-        for _ in range(STEPS):
+        for _ in range(MOST_STEPS):
             new = self._reweighted(here)
             pause = pause - 1 if np.array_equal(np.sign(new.x), np.sign(here.x)) else wait
             if pause <= 0:
@@ -385,10 +384,8 @@ class Reweighting:
 
 # ----------------------------------------------------------------------------------------------
 
-ROUNDS = 100  # most working sets
 STALLS = 3  # rounds in a row that do not halve the gap, after which the method ends
 ENOUGH = 0.5  # the search ends at a gap of this share of the tolerance
-SHARE = 0.1  # epochs end at a decrease of this share of the allowed gap
 SAME = 1.2  # a working set that grows by less than this factor is solved exactly
 GOES_ON = 0.3  # tolerance of steps from which runs go on with a concave penalty
 
@@ -491,14 +488,14 @@ class WeightedLasso:
     ) -> tuple[SmoothPlace, int]:
         place = best = profiled.smooth.place(np.array(start, dtype=float))
         some, stalled, rounds = np.flatnonzero(start[: profiled.gram.width]), 0, 0
-        while rounds < ROUNDS and stalled < STALLS:
+        while rounds < MOST_STEPS and stalled < STALLS:
             enough = tolerance * (1 + abs(place.value))
             if place.gap <= ENOUGH * enough:
                 break
             deadline.check("weighted lasso", best.theta)
             size, some, rounds = some.size, profiled.working(place, some), rounds + 1
             exactly = tolerance < LOOSE or some.size <= SAME * size
-            place = profiled.step(place, some, SHARE * enough, exactly)
+            place = profiled.step(place, some, FORCING * enough, exactly)
             stalled = 0 if place.gap < best.gap / 2 else stalled + 1
             best = min(best, place, key=lambda found: found.gap)
         if best.gap > tolerance * (1 + abs(best.value)):
