@@ -131,7 +131,5 @@ def inconsistency(form: int, k: int, s: float | None, gamma: float) -> str | Non
         bound = fisher_gamma(k, s)
         reason = f"with form=1 every minimiser is right for gamma <= {bound:.4g}, and it is {gamma}"
     which = "not every minimiser" if some else "for some class probabilities no minimiser"
-    return (
-        f"{which} of the expected loss has the most probable class alone on top: {reason}, "
-        f"with k={k} classes and truncation={s}"
-    )
+    told = f"{which} of the expected loss has the most probable class alone on top"
+    return f"{told}: {reason}, with k={k} classes and truncation={s}"

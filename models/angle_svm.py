@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import KW_ONLY
-from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
-from sklearn.utils._param_validation import Interval, Options
 
 from dcprog.engine.result import Result
-from dcprog.estimators import NONNEGATIVE, POSITIVE, PaperClassifier, one_of, parameter
+from dcprog.estimators import NONNEGATIVE, POSITIVE, PaperClassifier, between, one_of, parameter
 from dcprog.estimators.base import Declaration, Doubt
 from dcprog.estimators.kernels import Kernel, KernelOption
 from dcprog.estimators.loop import Solution
@@ -146,11 +144,11 @@ class AngleSVC(KernelOption, PaperClassifier):
     True
     """
 
-    form: int = parameter(Options(Integral, {1, 2}), default=2)
+    form: int = parameter(one_of(1, 2), default=2)
     truncation: str | float | None = parameter(
-        one_of("auto"), Interval(Real, None, 0, closed="right"), None, default="auto"
+        one_of("auto"), between(None, 0), None, default="auto"
     )
-    gamma: float = parameter(Interval(Real, 0, 1, closed="both"), default=0.5)
+    gamma: float = parameter(between(0, 1), default=0.5)
     penalty: str = parameter(one_of("l2", "l1", "elasticnet"), default="l2")
     lam: float = parameter(POSITIVE, default=1.0)
     lam1: float | None = parameter(None, NONNEGATIVE, default=None)
@@ -193,10 +191,8 @@ class AngleSVC(KernelOption, PaperClassifier):
         both = (self.lam1, self.lam2)
         if self.penalty != "elasticnet":
             if both != (None, None):
-                raise ValueError(
-                    f"lam1={self.lam1}, lam2={self.lam2} with penalty={self.penalty!r}: they are "
-                    "of 'elasticnet'; give lam"
-                )
+                told = f"lam1={self.lam1}, lam2={self.lam2} with penalty={self.penalty!r}"
+                raise ValueError(f"{told}: they are of 'elasticnet'; give lam")
             return l2(self.lam) if self.penalty == "l2" else l1(self.lam)
         lam1, lam2 = (self.lam if lam is None else lam for lam in both)
         if lam1 == lam2 == 0:

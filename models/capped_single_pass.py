@@ -59,22 +59,15 @@ class SinglePassSolver:
         """The reason why the closed form does not hold for a risk, None if it does."""
         if not isinstance(risk.base, squared_hinge):
             return f"its base is {risk.base!r}, not squared_hinge"
-        rows = risk.scores
-        assert rows.signs is not None
+        rows: Margins = risk.rows
         if risk.offset is not None or not np.all(np.abs(rows.signs) == 1):
             return "its margins are scaled or shifted"
         if risk.weights is not None or risk.n_groups != len(rows.signs):
-            return (
-                "it has weights, or groups other than the samples: the closed form has one a sample"
-            )
+            return "it has weights of rows, or groups other than the samples"
         return None
 
     def minimise(
-        self,
-        problem: WeightedRisk,
-        start: Array,
-        tolerance: float,
-        time_limit: float | None = None,
+        self, problem: WeightedRisk, start: Array, tolerance: float, time_limit: float | None = None
     ) -> Solution:
         """The closed-form minimiser of the majorant centred at `start`."""
         refuse("alternating", shrinkage=problem.shrinkage)

@@ -4,21 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import KW_ONLY, replace
-from numbers import Real
 
 import numpy as np
 import numpy.typing as npt
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils._param_validation import Interval
 
 from dcprog.engine.certificate import criticality_gap
-from dcprog.estimators import COUNT, NONNEGATIVE, POSITIVE, PaperClassifier, one_of, parameter
+from dcprog.estimators import PaperClassifier
 from dcprog.estimators.base import Declaration, Doubt
 from dcprog.estimators.loop import Callback, Solution
+from dcprog.estimators.parameters import COUNT, NONNEGATIVE, POSITIVE, between, one_of, parameter
 from dcprog.losses import squared_hinge
+from dcprog.models.capped_single_pass import SinglePassSolver
 from dcprog.penalties import l2
 from dcprog.risk.risk import Risk
 from dcprog.rows.scores import Scores
+from dcprog.solvers.registry import register_solver
 from dcprog.transforms import Transform, cap_at, cap_largest, power_of
 
 __all__ = ["CappedSVC"]
@@ -130,9 +131,9 @@ class CappedSVC(PaperClassifier):
 
     _takes_blocks = True
 
-    p: float = parameter(Interval(Real, 0, 2, closed="right"), default=2.0)
+    p: float = parameter(between(0, 2, "right"), default=2.0)
     eps: float | None = parameter(None, POSITIVE, default=None)
-    cap_fraction: float = parameter(Interval(Real, 0, 1, closed="left"), default=0.1)
+    cap_fraction: float = parameter(between(0, 1, "left"), default=0.1)
     gamma: float = parameter(POSITIVE, default=0.3)
     delta: float = parameter(NONNEGATIVE, default=1e-8)
     algorithm: str = parameter(one_of("exact", "alternating"), default="exact")
@@ -151,9 +152,8 @@ class CappedSVC(PaperClassifier):
         cap: Transform = cap_largest(self.cap_fraction, power, least=self.cap_floor)
         if eps is not None:
             cap = cap_at(eps, power)
-        return Risk(
-            rows, squared_hinge(), aggregate="sum", transform=cap, penalty=l2(2 * self.gamma)
-        )
+        loss, penalty = squared_hinge(), l2(2 * self.gamma)
+        return Risk(rows, loss, aggregate="sum", transform=cap, penalty=penalty)
 
     def _learn(self, declared: Declaration) -> None:
         super()._learn(declared)
@@ -174,20 +174,15 @@ class CappedSVC(PaperClassifier):
         spec, result = solution.spec, solution.result
         stalled = STALLED * spec.magnitude(np.asarray(result.x))
         if self.algorithm == "alternating" and result.gap > stalled:
-            message = f"{result.message}: take algorithm='exact' or a larger delta"
-            yield message, ConvergenceWarning
+            yield f"{result.message}: take algorithm='exact' or a larger delta", ConvergenceWarning
 
     def _check_combinations(self) -> None:
         if self.delta == 0 and self.p < 2:
-            raise ValueError(
-                f"delta=0 with p={self.p}: satisfied samples have infinite weights for p < 2; "
-                "give a positive delta, such as 1e-8"
-            )
+            told = "satisfied samples have infinite weights; give a positive delta, such as 1e-8"
+            raise ValueError(f"delta=0 with p={self.p}: {told}")
         if self.algorithm == "alternating" and self.solver != "auto":
-            raise ValueError(
-                f"solver={self.solver!r} with algorithm='alternating': its pass is a closed form "
-                "and takes no solver; leave solver='auto'"
-            )
+            told = "its pass is a closed form and takes no solver; leave solver='auto'"
+            raise ValueError(f"solver={self.solver!r} with algorithm='alternating': {told}")
 
     def objective(self, X: npt.ArrayLike, y: npt.ArrayLike, *, delta: float | None = None) -> float:
         """The objective J_δ of the fitted coefficients and cap on the given data.
@@ -208,3 +203,6 @@ class CappedSVC(PaperClassifier):
         smoothed, theta = self._fitted_risk(X, y)
         risk = self._capped(smoothed.rows, self.eps_, self.delta if delta is None else delta)
         return risk.with_penalty(l2(0.0))(theta) + self._penalty_value
+
+
+register_solver("alternating", SinglePassSolver)

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY
-from numbers import Real
 from typing import Any
 
 import numpy as np
 from scipy.stats import norm
-from sklearn.utils._param_validation import Interval
 
-from dcprog.estimators import POSITIVE, PaperRegressor, parameter
+from dcprog.estimators import POSITIVE, PaperRegressor, between, parameter
 from dcprog.estimators.base import Declaration
 from dcprog.estimators.covariances import Slope
 from dcprog.estimators.high_breakdown import Criterion, TrimmedSquares
@@ -93,9 +91,7 @@ class LeastTrimmedSquares(PaperRegressor):
     (array([1.98]), array([6, 7, 8, 9]))
     """
 
-    support_fraction: float | None = parameter(
-        Interval(Real, 0.5, 1, closed="both"), None, default=None
-    )
+    support_fraction: float | None = parameter(between(0.5, 1), None, default=None)
     _: KW_ONLY
     reweight: bool = parameter("boolean", default=True)
     cutoff: float = parameter(POSITIVE, default=2.5)

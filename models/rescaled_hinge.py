@@ -10,13 +10,13 @@ import numpy as np
 
 from dcprog.engine.result import Result
 from dcprog.estimators.base import weights_of_samples
+from dcprog.estimators.classifier import squared_distances
 from dcprog.estimators.kernel_machine import KernelMachine, Machine
 from dcprog.estimators.kernels import KERNELS
 from dcprog.estimators.parameters import COUNT, POSITIVE, WIDTH, one_of, parameter
 from dcprog.foundation.arrays import Array
 from dcprog.losses import Loss, hinge, rescale
 from dcprog.risk.risk import Risk
-from dcprog.solving.driver import solve
 
 __all__ = ["RescaledHingeSVC", "class_centre_weights"]
 
@@ -139,13 +139,9 @@ class RescaledHingeSVC(KernelMachine):
         return rescale(hinge(), self.eta)
 
     def _minimise(self, machine: Machine, risk: Risk, X: Any) -> tuple[Result, int]:
-        verbose = bool(self.verbose)
-        options: dict[str, Any] = {"solver": self.solver, "tol": self.tol, "verbose": verbose}
         weights = risk.transform.steepest * self._first_weights(X, machine.signs)
-        first = solve(self._declare(machine, hinge(), weights), **options)
-        if first.x is None:
-            return first, 1
-        result = solve(risk, start=first.x, max_iter=self.max_iter - 1, **options)
+        first = self._run(self._declare(machine, hinge(), weights), self.solver)
+        result = self._run(risk, self.solver, start=first.x, max_iter=self.max_iter - 1)
         if result.n_iter == 0:  # the solution is that of the first machine
             result = replace(result, dual=first.dual)
         return result, 1 + result.n_iter
@@ -194,10 +190,7 @@ def class_centre_weights(X: Any, signs: Array, theta: float, is_kernel: bool = F
         if is_kernel:
             K = X[np.ix_(own, own)]
             squared[own] = np.diag(K) - 2 * K.mean(axis=1) + K.mean()
-            continue
-        part = X[own]
-        mean = np.asarray(part.mean(axis=0)).ravel()
-        sizes = np.asarray((part.multiply(part) if hasattr(part, "multiply") else part**2).sum(1))
-        squared[own] = sizes.ravel() - 2 * np.asarray(part @ mean).ravel() + mean @ mean
+        else:
+            squared[own] = squared_distances(X[own], np.ravel(X[own].mean(axis=0)))
     distance = np.sqrt(np.maximum(squared, 0))
     return 2 / (1 + np.exp(np.minimum(theta * distance, 700.0)))

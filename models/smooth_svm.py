@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 from math import ceil
-from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
-from sklearn.utils._param_validation import Interval
 
-from dcprog.estimators import POSITIVE, PaperClassifier, one_of, parameter
+from dcprog.estimators import POSITIVE, PaperClassifier, between, one_of, parameter
 from dcprog.estimators.base import Declaration
 from dcprog.estimators.loop import Callback, Solution
-from dcprog.losses import pade_hinge, sigmoid_hinge, squared
+from dcprog.estimators.robust import risk_of
+from dcprog.losses import pade_hinge, sigmoid_hinge, squared, trim
 from dcprog.penalties import l2
 from dcprog.risk.risk import Risk
 from dcprog.rows.scores import Scores
-from dcprog.transforms import trim_of
 
 __all__ = ["SmoothSVC"]
 
@@ -128,8 +126,8 @@ class SmoothSVC(PaperClassifier):
     C: float = parameter(POSITIVE, default=1.0)
     eta: float = parameter(POSITIVE, default=10.0)
     smoothing: str = parameter(one_of(*SMOOTHINGS), default="pade")
-    slack_norm: int = parameter(Interval(Integral, 1, 2, closed="both"), default=1)
-    outlier_ratio: float = parameter(Interval(Real, 0, 1, closed="left"), default=0.0)
+    slack_norm: int = parameter(one_of(1, 2), default=1)
+    outlier_ratio: float = parameter(between(0, 1, "left"), default=0.0)
     filtering: str = parameter(one_of("one_step", "trimmed"), default="one_step")
 
     def _declare(self, rows: Scores) -> Risk:
@@ -144,16 +142,10 @@ class SmoothSVC(PaperClassifier):
         return self._trimmed(rows, self.spec_.transform.fraction)
 
     def _trimmed(self, rows: Scores, fraction: float) -> Risk:
-        loss = SMOOTHINGS[self.smoothing](self.eta)
-        return Risk(
-            rows,
-            loss if self.slack_norm == 1 else squared(loss),
-            weights=np.full(rows.shape[0], self.C / self.slack_norm),
-            aggregate=None if rows.n_scores == 1 else "sum",
-            transform=trim_of(fraction),
-            penalty=l2(1.0),
-            penalized=np.ones(rows.shape[1]),
-        )
+        smooth = SMOOTHINGS[self.smoothing](self.eta)
+        loss = trim(smooth if self.slack_norm == 1 else squared(smooth), fraction)
+        weights = np.full(rows.X.shape[0], self.C / self.slack_norm)
+        return risk_of(rows, loss, l2(1.0), weights, penalized=np.ones(rows.shape[1]))
 
     def _solution(self, declared: Declaration, callback: Callback) -> Solution:
         spec = declared.risk

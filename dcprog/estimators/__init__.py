@@ -2,7 +2,14 @@
 
 from dcprog.estimators.classifier import PaperClassifier, RobustClassifier
 from dcprog.estimators.cross_validated import RobustClassifierCV, RobustRegressorCV
-from dcprog.estimators.parameters import COUNT, NONNEGATIVE, POSITIVE, one_of, parameter
+from dcprog.estimators.parameters import (
+    COUNT,
+    NONNEGATIVE,
+    POSITIVE,
+    between,
+    one_of,
+    parameter,
+)
 from dcprog.estimators.regressor import PaperRegressor, RobustRegressor
 
 __all__ = [
@@ -15,6 +22,7 @@ __all__ = [
     "RobustClassifierCV",
     "RobustRegressor",
     "RobustRegressorCV",
+    "between",
     "one_of",
     "parameter",
 ]

@@ -702,7 +702,7 @@ def squared_distances(X: Any, centre: Array) -> Array:
     """The squared distances of the rows of X from a point, 0 where they are rounding errors."""
     here = centre @ centre
     if not isinstance(X, np.ndarray):
-        norms = X.power(2).sum(axis=1) + here
+        norms = np.ravel(X.power(2).sum(axis=1)) + here
         squares = norms - 2 * (X @ centre)
         return np.where(squares > ROUNDING * norms, squares, 0.0)
     squares = np.concatenate([np.sum((X[part] - centre) ** 2, axis=1) for part in row_blocks(X)])

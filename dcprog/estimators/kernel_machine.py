@@ -33,6 +33,7 @@ from dcprog.risk.risk import Risk
 from dcprog.rows.kernel import expansion_margins
 from dcprog.rows.linear import Margins, binary_margins
 from dcprog.rows.targets import class_index
+from dcprog.solving.driver import solve
 
 Index = npt.NDArray[np.intp]
 
@@ -194,10 +195,9 @@ class KernelMachine(SubclassParameters, Classifier, RiskEstimator):
         for machine in solved:
             risk = self._declare(machine, self._loss())
             result, steps = self._minimise(machine, risk, self._part(X, machine.samples))
-            if result.x is None:
-                raise unusable(risk, result.message)
+            theta: Any = result.x
             results.append(result)
-            points.append(result.x)
+            points.append(theta)
             self.n_iter_ = max(self.n_iter_, steps)
         self.results_ = tuple(results)
         self.objective_ = sum(result.value for result in results)
@@ -207,6 +207,20 @@ class KernelMachine(SubclassParameters, Classifier, RiskEstimator):
         if failed:
             message = f"{failed[0].message}; scale the data or increase tol"
             yield message, ConvergenceWarning
+
+    def _run(self, risk: Risk, solver: str, **options: Any) -> Result:
+        """Run a solver with the estimator's tolerance.
+
+        Raises
+        ------
+        ValueError
+            No point was found, because the numbers are too large.
+        """
+        options = {"tol": self.tol, "verbose": bool(self.verbose), **options}
+        result = solve(risk, solver=solver, **options)
+        if result.x is None:
+            raise unusable(risk, result.message)
+        return result
 
     @property
     def result_(self) -> Result:

@@ -12,7 +12,7 @@ from numbers import Integral, Real
 from typing import Any, ClassVar, dataclass_transform
 
 from sklearn.base import BaseEstimator
-from sklearn.utils._param_validation import Interval, InvalidParameterError, StrOptions
+from sklearn.utils._param_validation import Interval, InvalidParameterError, Options, StrOptions
 
 from dcprog.foundation.parameters import advice, meant, names_nearest, nearest
 from dcprog.losses import Loss
@@ -27,9 +27,18 @@ WIDTH = (StrOptions({"scale", "auto"}), POSITIVE)  # γ of a kernel
 JOBS = (Integral, None)  # a number of joblib processes
 
 
-def one_of(*names: str) -> Any:
-    """The constraint that a parameter is one of the given strings."""
-    return StrOptions(set(names))
+def one_of(*values: Any) -> Any:
+    """The constraint that a parameter is one of the given strings, or of the given integers."""
+    named = all(isinstance(value, str) for value in values)
+    return StrOptions(set(values)) if named else Options(Integral, set(values))
+
+
+def between(low: float | None, high: float | None, closed: str = "both") -> Any:
+    """The constraint that a parameter is a number in a range, whose ends None leaves open.
+
+    `closed` names the ends that belong to it: ``"both"``, ``"left"``, ``"right"`` or ``"neither"``.
+    """
+    return Interval(Real, low, high, closed=closed)
 
 
 # ----------------------------------------------------------------------------------------------
@@ -98,8 +107,8 @@ def parameter(*constraints: Any, default: Any) -> Any:
     ----------
     *constraints
         Constraints of scikit-learn's parameter validation, of which a value must satisfy at least
-        one: an ``Interval``, ``StrOptions``, a type, ``"boolean"``, ``None``, …; common ones are
-        ``POSITIVE``, ``COUNT`` and ``one_of(…)`` of :mod:`dcprog.estimators`.
+        one: a type, ``"boolean"``, ``None``, …; common ones are ``POSITIVE``, ``COUNT``,
+        ``between(…)`` and ``one_of(…)`` of :mod:`dcprog.estimators`.
     default
         The default value: None, a number, a string, a bool, a tuple or a function.
 

@@ -52,8 +52,8 @@ def _data(n: int = 60, d: int = 4, c: int = 2, noise: float = 0.15, seed: int = 
 
 
 def _gradient(spec: Risk, theta: Array) -> Array:
-    assert spec.weights is not None
-    return theta + spec.rows.T @ (spec.weights * spec.base.slope(spec.margins(theta)))
+    assert spec.sample_weight is not None
+    return theta + spec.rows.T @ (spec.sample_weight * spec.base.slope(spec.margins(theta)))
 
 
 def _slow_smoothing(t: float, model: SmoothSVC) -> float:
@@ -165,8 +165,8 @@ def test_gradient_and_hessian_are_differences(
     theta = np.random.default_rng(1).normal(0, 0.3, shape[1] + 1)
     np.testing.assert_allclose(_gradient(spec, theta), approx_fprime(theta, spec, 1e-6), atol=2e-4)
     A = spec.matrix().toarray()
-    assert spec.weights is not None
-    curvature = spec.weights * spec.base.curvature(spec.margins(theta))
+    assert spec.sample_weight is not None
+    curvature = spec.sample_weight * spec.base.curvature(spec.margins(theta))
     hessian = np.eye(theta.size) + A.T * curvature @ A
     numeric = approx_fprime(theta, partial(_gradient, spec), 1e-7)
     np.testing.assert_allclose(hessian, numeric, atol=1e-4 * np.max(hessian))

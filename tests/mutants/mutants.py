@@ -343,8 +343,8 @@ MUTANTS = [
     ),
     Mutant(
         "capped svm: half the penalty",
-        "transform=cap, penalty=l2(2 * self.gamma)",
-        "transform=cap, penalty=l2(self.gamma)",
+        "squared_hinge(), l2(2 * self.gamma)",
+        "squared_hinge(), l2(self.gamma)",
         CAPPED,
         "examples.capped_svm.verify_model",
     ),
@@ -434,8 +434,8 @@ MUTANTS = [
     ),
     Mutant(
         "smooth svm: squared slacks without their half",
-        "weights=np.full(rows.shape[0], self.C / self.slack_norm)",
-        "weights=np.full(rows.shape[0], self.C)",
+        "weights = np.full(rows.X.shape[0], self.C / self.slack_norm)",
+        "weights = np.full(rows.X.shape[0], self.C)",
         (f"{SMOOTH}::test_agrees_with_lbfgs",),
         PADE,
     ),
@@ -490,8 +490,8 @@ MUTANTS = [
     ),
     Mutant(
         "rescaled hinge svm: a round too many",
-        "max_iter=self.max_iter - 1, **options)",
-        "max_iter=self.max_iter, **options)",
+        "max_iter=self.max_iter - 1)",
+        "max_iter=self.max_iter)",
         (f"{RESCALED}::test_outer_loop_is_the_half_quadratic_algorithm",),
         HALF_QUADRATIC,
     ),

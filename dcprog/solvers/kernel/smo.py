@@ -132,8 +132,8 @@ class SmoSolver(ExactSolver):
         """The last solution moved into the new bounds; for the first run θ's coefficients or 0."""
         if self._last is not None:
             return warm(dual, self._last[1].v, self._last[0])
-        if self.rows.gram is not None and dual.q.size == len(self.rows.kernel):
-            return warm(dual, self.rows.unpack(start)[0][0])
+        if self.rows.gram is not None:
+            return warm(dual, dual.split(self.rows.unpack(start)[0][0]))
         return warm(dual, np.zeros(dual.q.size))
 
     def _dual(self, problem: WeightedRisk) -> Dual:
@@ -187,6 +187,17 @@ class Dual:
     def coefficients(self, v: Array, n: int) -> Array:
         """The coefficients c of the variables v, of shape (n,)."""
         return v.copy() if v.size == n else np.bincount(self.sample, v, n).astype(float)
+
+    def split(self, c: Array) -> Array:
+        """Variables within their bounds that add up to c as far as they can, one kink at a time.
+
+        The variables are those of all samples at the first kink, at the second and so on.
+        """
+        parts = []
+        for lo, hi in zip(self.lo.reshape(-1, c.size), self.hi.reshape(-1, c.size), strict=True):
+            parts.append(np.clip(c, lo, hi))
+            c = c - parts[-1]
+        return np.concatenate(parts)
 
     def gradient(self, Kc: Array) -> Array:
         """The gradient in v."""
