@@ -40,9 +40,7 @@ from dcprog.foundation.progress_log import bar, logger, visible
 from dcprog.foundation.tolerances import ROUNDING
 from dcprog.penalties.weight import PenaltyWeight
 
-Place = tuple[int, int]
-
-
+Place = tuple[int, int]  # a fold and a combination of parameters
 Part = tuple[Any, Any, Array | None]  # samples, targets and weights of one side of a fold
 # A function of an estimator, training and held-out samples: scores, one for each λ, and the path.
 PathScores = Callable[[Any, Part, Part], tuple[Any, Any]]
@@ -54,8 +52,8 @@ def on_fold(
     """The scores and the path of a fold, given as the indices of training and held-out samples."""
     train, test = fold
     own, held = (None, None) if weights is None else (weights[train], weights[test])
-    part = *_safe_split(model, X, y, train), own
-    return scored(model, part, (*_safe_split(model, X, y, test, train), held))
+    left_out = (*_safe_split(model, X, y, test, train), held)
+    return scored(model, (*_safe_split(model, X, y, train), own), left_out)
 
 
 class PathSearch(SampleInput, DeclaredEstimator, ABC):
@@ -139,14 +137,13 @@ class PathSearch(SampleInput, DeclaredEstimator, ABC):
         folds = list(check_cv(self.cv, y, classifier=is_classifier(model)).split(X, y))
         self.scores_ = np.full((len(folds), len(self.grid_), len(self.lambdas_)), np.nan)
         places = list(product(range(len(folds)), range(len(self.grid_))))
-        self._solve(
-            places,
-            (
-                joblib.delayed(on_fold)(self._path((f, r), at), at, X, y, weights, folds[f])
-                for f, r in places
-                for at in [self._at(model, self.grid_[r])]
-            ),
-        )
+
+        def job(place: Place) -> Any:
+            fold, row = place
+            at = self._at(model, self.grid_[row])
+            return joblib.delayed(on_fold)(self._path(place, at), at, X, y, weights, folds[fold])
+
+        self._solve(places, map(job, places))
         mean = np.mean(self.scores_, axis=0)
         if np.all(np.isnan(mean)):
             raise KeyboardInterrupt("no penalty was scored on every fold")
