@@ -15,9 +15,9 @@ from dcprog.bounds.ranges import ground, group_range, root_box, row_range, row_r
 from dcprog.bounds.rounding import of_functions, of_terms
 from dcprog.bounds.search import Boxes, Found, Incumbent
 from dcprog.engine.result import Result
-from dcprog.foundation.arrays import Array
+from dcprog.foundation.arrays import CACHED, Array
 from dcprog.foundation.errors import SubproblemError
-from dcprog.foundation.tolerances import DECADES, KNOWN_DIGITS
+from dcprog.foundation.tolerances import DECADES, HASTY, KNOWN_DIGITS
 from dcprog.risk.risk import Risk
 from dcprog.solving.driver import solve
 from dcprog.solving.task import numbers
@@ -227,12 +227,9 @@ def centred(risk: BoxedRisk) -> tuple[BoxedRisk, Centring]:
 # the space
 
 
-# Numbers in the largest arrays of a batch, and boxes in it: the arrays fit into the processor's
+# Boxes of a batch, whose largest arrays have about CACHED numbers: they fit into the processor's
 # cache, and the overhead of a batch is shared by some boxes.
-BATCH = 2**18
 FEWEST_BOXES, MOST_BOXES = 16, 256
-# Outer steps spent on a new incumbent, at most.
-POLISHING = 20
 # A scale is at least this multiple of the rounding error: the default gap is then ten times that
 # error.
 ROUNDINGS = 1e4
@@ -264,7 +261,7 @@ class RiskSpace:
         if box is None and not np.all(risk.penalized):
             self.parts, self.centring = centred(self.parts)
         size = max(self.parts.matrix.size, 1)
-        self.lot = int(np.clip(BATCH // size, FEWEST_BOXES, MOST_BOXES))
+        self.lot = int(np.clip(CACHED // size, FEWEST_BOXES, MOST_BOXES))
 
     @property
     def entries(self) -> int:
@@ -368,7 +365,7 @@ class RiskSpace:
         here = self.at(theta)
         if polish:
             try:
-                result = heeded(solve(self.risk, start=theta, max_iter=POLISHING))
+                result = heeded(solve(self.risk, start=theta, max_iter=HASTY))
             except (SubproblemError, ValueError):
                 return here
             x = result.x

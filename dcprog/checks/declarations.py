@@ -375,7 +375,7 @@ def check_penalty(penalty: Penalty, size: int = 5, draws: int = 50) -> None:
     smooth = penalty.extended()
     for _ in range(draws):
         v, w = rng.standard_normal((2, size)) * 10 ** rng.uniform(-2, 1, (2, size))
-        v[rng.random(size) < 0.2] = 0.0
+        v[rng.random(size) < 0.5] = 0.0
         value = penalty(w)
         if np.ndim(value) != 0:
             raise AssertionError(f"{penalty!r}: value {value!r} at {w}, not one number")

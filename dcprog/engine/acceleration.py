@@ -11,6 +11,9 @@ from dcprog.foundation.arrays import Array
 Value = Callable[[Array], float]
 
 
+TRIES = 6  # doublings of a step further along, and halvings of one too far
+
+
 class LineSearch:
     """Boosted DCA: from x⁺ further along x⁺ − x, by doubling while F falls enough.
 
@@ -23,14 +26,13 @@ class LineSearch:
     """
 
     ALPHA = 1e-6
-    LONGEST = 64.0
 
     def __call__(self, value: Value, x: Array, new: Array, new_value: float) -> Array:
         """The furthest doubling that still falls enough, `new` itself if none does."""
         direction = new - x
         demand = self.ALPHA * float(direction @ direction)
         best, best_value, t = new, new_value, 1.0
-        while t <= self.LONGEST:
+        while t <= 2.0**TRIES:
             trial = new + t * direction
             trial_value = value(trial)
             if not trial_value <= min(best_value, new_value - demand * t**2):
@@ -50,8 +52,6 @@ class Squarem:
     convergence of any EM algorithm, Scand. J. Stat. 35, scheme S3.
     """
 
-    HALVINGS = 6
-
     def __init__(self) -> None:
         self._before: Array | None = None
 
@@ -66,7 +66,7 @@ class Squarem:
         if curvature == 0:
             return new
         alpha = -max(1.0, float(np.linalg.norm(r)) / curvature)
-        for _ in range(self.HALVINGS):
+        for _ in range(TRIES):
             trial = first - 2 * alpha * r + alpha**2 * v
             if value(trial) <= new_value:
                 return trial

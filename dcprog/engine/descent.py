@@ -11,13 +11,22 @@ from typing import Any
 import numpy as np
 
 from dcprog.engine.acceleration import ACCELERATIONS, LineSearch, Squarem
-from dcprog.engine.protocol import Surrogate, guarded, value_within
+from dcprog.engine.protocol import DIRECTIONS, Surrogate, guarded, value_within
 from dcprog.engine.track import NOISE, Attempt, History, Progress, Run, Settings
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.deadline import Deadline
 from dcprog.foundation.errors import SubproblemError, UnfitSolver, UnfitStart
 from dcprog.foundation.progress_log import logger
-from dcprog.foundation.tolerances import ACCEPT, FORCING, INNER, KNOWN_DIGITS, ROUNDING, STILL
+from dcprog.foundation.tolerances import (
+    ACCEPT,
+    BOTTOMLESS,
+    FORCING,
+    INNER,
+    KNOWN_DIGITS,
+    ROUNDING,
+    STILL,
+    TO_BOUNDARY,
+)
 
 # Subproblems are solved to tol·INNER, not finer than ROUNDING, which a solver may not reach. A
 # point may miss descent by ACCEPT times that before it is refused, whatever it was solved to. A
@@ -25,10 +34,8 @@ from dcprog.foundation.tolerances import ACCEPT, FORCING, INNER, KNOWN_DIGITS, R
 # A dual bound may lie ACCEPT tolerances under the majorant's minimum and still be evidence for it;
 # one that lies DENIAL of F's scale under it says that the solver missed the minimum.
 DENIAL = 1e-2
-# A function that is lower by so many times its scale far out falls for ever, and an objective that
-# has fallen by so many times its first size is unbounded.
+# A function that is lower by so many times its scale far out falls for ever.
 FALLEN = 1e4
-BOTTOMLESS = 1e25
 # Steps whose gaps were too small to be resolved before a failure is one of resolution alone.
 VANISHED = 2
 # Steps are slow where each lowers F by more than SLOW times the fall of the step before, LONG
@@ -36,7 +43,7 @@ VANISHED = 2
 SLOW = 0.6
 LONG = 3
 # Shares of a step that is taken back where F has no slope at its end.
-SHARES = (1.0, 0.99, 0.9, 0.5)
+SHARES = (1.0, TO_BOUNDARY, 0.5)
 
 Point = tuple[Array, float]  # with its value
 
@@ -801,7 +808,6 @@ def log_step(label: str, progress: Progress) -> None:
 # a saddle, shows near; one that a run has never left may lie in a hollow.
 NEAR = (1e-2, 1e-3, 1e-4)
 WIDE = (1.0, 1e-2, 10.0, 1e-4, 100.0)
-DIRECTIONS = 6
 # So few coordinates are tried one by one as well.
 FEW = 4
 # With more coordinates at kinks than that a step off all of them leads nowhere.

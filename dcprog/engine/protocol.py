@@ -150,7 +150,7 @@ def centre(surrogate: Surrogate, x: Array) -> None:
 
 # How far in units of x, and along how many directions, an unbounded function is looked for.
 FAR = (1e3, 1e7)
-FAR_DIRECTIONS = 4
+DIRECTIONS = 6
 
 
 class Facts(Protocol):
@@ -322,7 +322,7 @@ class Nearby:
     def far(self, x: Array, time_limit: float | None = None) -> Iterator[Array]:
         """Points ever further away, tried if a solver calls the majorant unbounded."""
         rng = np.random.default_rng(0)
-        directions = rng.standard_normal((FAR_DIRECTIONS, x.size))
+        directions = rng.standard_normal((DIRECTIONS, x.size))
         units = self._surrogate.units(x)
         for size in FAR:
             yield from (x + size * units * d for d in (*directions, *-directions))

@@ -10,13 +10,12 @@ import numpy as np
 from dcprog.estimators.robust_scales import m_scale, tukey_weights
 from dcprog.foundation.arrays import PRODUCTS, Array, blocks
 from dcprog.foundation.sums import weighted_quantile
-from dcprog.foundation.tolerances import ROUNDING
+from dcprog.foundation.tolerances import MOST_STEPS, ROUNDING
 
 LEAST_SUBSETS, MOST_SUBSETS = 500, 2000  # as usual; more cost more than they find
 BAD, SURE = 0.3, 0.99  # share of bad samples; probability that some subset has none of them
 EXPLORED = 400  # most samples that rank the subsets' fits; at most SEEN refine the best
-# fits refined on all samples, their first steps, and the most steps of the best two
-FINALISTS, BRIEF, STEPS = 8, 3, 200
+FINALISTS, BRIEF = 8, 3  # fits refined on all samples, and their first steps
 MOST_COEFFICIENTS = 50  # with more no subset is clean: only the least squares fit is improved
 
 
@@ -207,7 +206,7 @@ class _Problem:
 
     def settled(self, fits: Array) -> Array:
         """The best of the fits after reweighted steps, extrapolated, until they converge."""
-        for _ in range(STEPS):
+        for _ in range(MOST_STEPS):
             one = self.improved(fits)
             step = (one - fits) @ self.A.T
             if np.abs(step).max() <= ROUNDING * np.abs(self.y).max():

@@ -26,7 +26,7 @@ from dcprog.foundation.parameters import (
     meant,
     names_nearest,
 )
-from dcprog.foundation.tolerances import FEASIBLE, KNOWN_DIGITS, TIGHT
+from dcprog.foundation.tolerances import FEASIBLE, KNOWN_DIGITS, STATIONARY, TIGHT
 from dcprog.losses import Loss, square
 from dcprog.penalties import Penalty, l1, l2
 from dcprog.penalties.weight import PenaltyWeight
@@ -148,8 +148,6 @@ def _unit(risk: Risk, fit_intercept: bool, scale: str | float | None) -> Unit:
 
 
 # ----------------------------------------------------------------------------------------------
-
-BALANCED = 1e-7  # slack of the intercepts' stationarity, relative to the slopes
 
 
 @names_nearest
@@ -327,7 +325,7 @@ def _program(risk: Risk, pull: Array, rows: Array, bounds: Array, low: Array, hi
     within = np.column_stack([np.vstack([A, -A]), -np.tile(gain[finite], 2)])
     right = np.tile(low[finite], 2) + np.concatenate([-g, g])
     size = float(np.max(np.abs(bounds))) * float(np.max(np.abs(rows[:, ~held]), initial=0.0))
-    B, slack = rows.T[~held], BALANCED * size
+    B, slack = rows.T[~held], STATIONARY * size
     loose = np.column_stack([np.vstack([B, -B]), np.zeros(2 * len(B))])
     beside = np.concatenate([slack - pull[~held], slack + pull[~held]])
     found = linprog(

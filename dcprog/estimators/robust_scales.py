@@ -8,13 +8,12 @@ from scipy.special import ndtri
 
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.sums import weighted_quantile
-from dcprog.foundation.tolerances import ROUNDING, SQUARABLE
+from dcprog.foundation.tolerances import MOST_STEPS, ROUNDING, SQUARABLE
 
 # Tukey's ρ(u) = 1 − (1 − (u/c)²)³ has E ρ(u) = ½ for standard normal u and this c.
 CHI = 1.547645
 NORMAL_MAD = float(ndtri(0.75))
 SEEN = 5000  # samples: their median is that of all to two percent
-NEWTON = 50  # most steps; about ten suffice
 
 
 def m_scale(R: Array, weights: Array, level: float = 0.5, tolerance: float = ROUNDING) -> Array:
@@ -48,7 +47,7 @@ def m_scale(R: Array, weights: Array, level: float = 0.5, tolerance: float = ROU
     inexact = (size > 0) @ shares > level
     scale = weighted_quantile(size, weights) / NORMAL_MAD
     scale = np.where(scale > 0, scale, size.max(axis=1))
-    for _ in range(NEWTON):
+    for _ in range(MOST_STEPS):
         square = (_over(R, scale) / CHI) ** 2
         left = np.maximum(1 - square, 0.0)
         cut = left * left

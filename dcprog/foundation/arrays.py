@@ -21,6 +21,7 @@ COPIED = 2**24  # numbers, 128 MB: no larger matrix is copied or formed where th
 FORMED = 2**27  # numbers, 1 GB: no larger matrix is in memory beside the samples
 PRODUCTS = 2**22  # numbers, 32 MB: no larger tables of products, or parts of them, are in memory
 BLOCK = 2**15  # numbers at a time, where arrays as long as the data would take too much memory
+CACHED = 2**18  # numbers, 2 MB, that fit into a processor's cache: sums work on so many at a time
 
 
 def dense(value: Any) -> Array:

@@ -10,16 +10,14 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from dcprog.foundation.arrays import Array, blocks
+from dcprog.foundation.arrays import CACHED, Array, blocks
 from dcprog.foundation.blocked_matrix import BlockedMatrix
 from dcprog.foundation.tolerances import ROUNDING
 
-BLOCK = 2**17  # numbers, 1 MB, of samples that a sum works on at a time
-
 
 def row_blocks(X: Array) -> Iterator[slice]:
-    """Slices of the rows of an array, of at most 2¹⁷ numbers unless a single row has more."""
-    step = max(1, BLOCK // max(X.shape[1], 1))
+    """Slices of the rows of an array, of at most 2¹⁸ numbers unless a single row has more."""
+    step = max(1, CACHED // max(X.shape[1], 1))
     return blocks(len(X), step)
 
 
@@ -190,7 +188,7 @@ def weighted_sum(X: Any, weights: Array, rows: Index) -> Array:
 
 
 def _parts(X: Array, size: int) -> Iterator[slice]:
-    step = max(X.shape[1], BLOCK // max(X.shape[1], 1))
+    step = max(X.shape[1], CACHED // max(X.shape[1], 1))
     return blocks(size, step)
 
 

@@ -40,6 +40,11 @@ DIFFERENCE = 1e-5
 DIFFERENCES = DIFFERENCE * np.array([1.0, 1e-2, 1e-4, 1e-6])
 # Slopes beside a point that differ by more than this share of the largest belong to a kink.
 JUMP = 1e-2
+# A function that has fallen by so many times its first size, or falls along so many steps, is
+# unbounded.
+BOTTOMLESS = 1e25
+# Slopes that are to be 0 add up to at most this share of their sizes.
+STATIONARY = 1e-7
 # A step shorter than this, in units, is none that a run could go on by.
 STILL = 1e-6
 # Two points closer than this, in units or relative to their sizes, are one to a race.
@@ -76,5 +81,10 @@ FLAT = 0.1
 TO_BOUNDARY = 0.995
 # Steps of an inner iteration that ends long before: a guard against endless loops.
 MOST_STEPS = 500
+# Rounds in a row that gain next to nothing, after which an inner iteration ends.
+STALLS = 3
+# Steps of the loop from a point that another search has found, or that another search goes on from:
+# most runs that end well are shorter.
+HASTY = 30
 # Coefficients up to which dense systems cost less than what is computed from the samples.
 FEW_COEFFICIENTS = 200

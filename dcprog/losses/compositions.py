@@ -617,7 +617,7 @@ class erf(_Joined, of=erf_by):
 
 
 HALF_SQUARE = scaled(0.5, square())
-SIZES = 10.0 ** np.arange(-15, 16, 3)  # test points u, for losses in any unit
+SIZES = np.geomspace(1e-15, 1e15, 11)  # test points u, for losses in any unit
 
 MARGIN_LOSSES: dict[str, Loss] = {
     "hinge": hinge(),

@@ -14,7 +14,7 @@ from scipy.linalg import null_space
 from dcprog.engine.stationarity import STEEP
 from dcprog.engine.track import Run
 from dcprog.foundation.arrays import Array, vec
-from dcprog.foundation.tolerances import DIFFERENCES, JUMP, RANK, ROUNDING
+from dcprog.foundation.tolerances import BESIDE, DIFFERENCES, JUMP, RANK, ROUNDING, STATIONARY
 from dcprog.majorants.gradients import Tape
 from dcprog.majorants.tree import Values, rebuilt, spread_to
 from dcprog.majorants.user_problem import compared
@@ -128,17 +128,15 @@ class ActivePieces:
 # Values, slopes and curvatures that are so near 0, relative to their size, count as 0. Reaches are
 # tried one after the other.
 REACHES = 1e-5, 1e-4, 1e-6, 1e-3
-FLAT = 1e-7  # gradients of the Lagrangian over a unit step, and multipliers of the wrong sign
 CURVED = 1e-6  # curvatures: differences of gradients tell no less
 MOST_COORDINATES = 400  # and twice as many rows
 # Coordinates, at most, at the end of a run that has converged, and of one whose solvers failed: a
 # Hessian by differences walks the tree twice for each.
 MOST_EXAMINED = 24, 60
-# Of the units, by which differences of gradients step: the first that agrees, to JUMP, with a
-# quarter of it.
+# Of the units, by which differences of gradients step: the first that agrees, to JUMP, with half
+# of it.
 SHARES = DIFFERENCES[:-1]
-STEPS, ROUNDS = 8, 5  # of Newton's method, and with constraints of the wrong sign dropped
-AWAY = 0.1  # a Newton step so long, in units, leads elsewhere
+STEPS = 8  # of Newton's method, and rounds with constraints of the wrong sign dropped
 
 Mask = npt.NDArray[np.bool_]
 
@@ -332,7 +330,7 @@ class _Kkt:
 
     def _wrong(self, multipliers: Array) -> Mask:
         """Inequalities whose multipliers are negative."""
-        least = -FLAT * np.max(np.abs(multipliers), initial=0.0)
+        least = -STATIONARY * np.max(np.abs(multipliers), initial=0.0)
         return self._inequality & (multipliers < least)
 
     def _is_stationary(self, x: Array) -> bool:
@@ -344,7 +342,7 @@ class _Kkt:
         rows = self._residual(self._tape.values(x))
         unmet = np.append(np.abs(left), np.sum(np.abs(self._multipliers * rows)))
         scale = self._problem.terms(self._problem.at(x))
-        return 0 < scale and float(np.max(unmet)) <= FLAT * scale
+        return 0 < scale and float(np.max(unmet)) <= STATIONARY * scale
 
     def _curvature(self, x: Array) -> Verdict | None:
         """A local minimum, or the direction of the most negative curvature."""
@@ -364,7 +362,7 @@ class _Kkt:
     def solved(self) -> Array | None:
         """The solution beside the point, if it is no worse."""
         kept: Mask = np.ones(self._inequality.size, dtype=bool)
-        for _ in range(ROUNDS):
+        for _ in range(STEPS):
             found = self._newton(kept)
             if found is None:
                 return None
@@ -392,7 +390,7 @@ class _Kkt:
             asked = np.concatenate([-slope * units / size, -residual * rows])
             answer = np.linalg.lstsq(whole, asked, rcond=RANK)[0]
             step, multipliers[kept] = answer[:n], answer[n:] * rows * size
-            if not np.all(np.isfinite(answer)) or np.max(np.abs(step)) > AWAY:
+            if not np.all(np.isfinite(answer)) or np.max(np.abs(step)) > BESIDE:
                 return None
             x = x + units * step
             if np.max(np.abs(step)) <= ROUNDING:
@@ -439,7 +437,7 @@ class _Kkt:
         return (bend + bend.T) / 2
 
     def _steady_share(self, x: Array, multipliers: Array) -> float:
-        """The largest share of the units whose differences are those of a quarter of it.
+        """The largest share of the units whose differences are those of half of it.
 
         Far from 0 the units are many periods of a sine.
 
@@ -453,7 +451,7 @@ class _Kkt:
         for share in SHARES:
             long, short = (
                 units * self._difference(x, multipliers, part * way) / part
-                for part in (share, share / 4)
+                for part in (share, share / 2)
             )
             if np.all(np.abs(long - short) <= JUMP * np.abs(short) + least):
                 return share

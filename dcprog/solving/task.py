@@ -22,7 +22,7 @@ from dcprog.engine.track import History, Run, Settings
 from dcprog.foundation.arrays import Array, dense
 from dcprog.foundation.deadline import Deadline
 from dcprog.foundation.errors import DataLost, NotMajorizable, SubproblemError, UnfitStart
-from dcprog.foundation.tolerances import ACCEPT, BESIDE, CONVEX_START, DECADES, TOL
+from dcprog.foundation.tolerances import ACCEPT, BESIDE, CONVEX_START, DECADES, HASTY, TOL
 from dcprog.majorants.atoms import add, added
 from dcprog.majorants.user_problem import check_data
 from dcprog.moves.registry import MOVES, registered_moves
@@ -830,8 +830,6 @@ class ProblemTask(Task[ProblemSurrogate]):
         return None
 
 
-# Steps of the loop before a smooth method goes on: most runs that end well are shorter.
-HASTY = 30
 BRANCHINGS = 3  # times that the branches at a run's end may lead to another point
 # Random points from which it begins as well if a run misses a constraint; each may take a second.
 RANDOM_PLACES = 3

@@ -19,16 +19,13 @@ from dcprog.factorable.problem import FactorableProblem, Point, whole_entries
 from dcprog.factorable.search import GlobalSearch
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.errors import NotMajorizable, SubproblemError
-from dcprog.foundation.tolerances import FEASIBLE
+from dcprog.foundation.tolerances import FEASIBLE, HASTY
 from dcprog.majorants.tree import substituted
 from dcprog.majorants.user_problem import freeze
 from dcprog.solvers.conic.compiled import LEAST_TIME
 from dcprog.solving.examiner import ProblemExaminer
 from dcprog.solving.task import is_list, known_values, numbers
 from dcprog.starts.branch_and_bound import GAP
-
-# Outer steps that a point of the global search is worth.
-STEPS = 30
 
 Loop = Callable[..., Result]
 
@@ -128,7 +125,7 @@ def local_search(
         start = "convex" if x is None else held.start(x)
         with problem.untouched(), warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)  # of a run that the user did not ask for
-            options: dict[str, Any] = {} if x is None else {"max_iter": STEPS}
+            options: dict[str, Any] = {} if x is None else {"max_iter": HASTY}
             result = _looped(held, start, loop, {**_limit(seconds), **options})
         if result is None or not (
             result.status == "converged" or result.relative_violation <= FEASIBLE

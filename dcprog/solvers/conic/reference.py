@@ -26,13 +26,12 @@ if TYPE_CHECKING:
 # too. It is far above the tolerances and far below the effect of badly scaled programs.
 DOUBT = 1e-4
 SLOW = "SCS"  # slow and inaccurate: skipped if another solver has a point
-# A conic solver does not check the time while it orders and factors. With more entries in the rows
-# than SMALL and than RATE times the seconds left, it is not started.
-SMALL, RATE = 1e6, 2e5
-# Nor with more products in a factorisation than WORK times the seconds left, if fill-in makes the
-# smaller side dense: measured 2e7 to 9e7 a second for whole solves of dense rows, and more than ten
-# minutes, past any time limit, for 4000 × 4000 rows with 1% of entries.
-WORK = 1e8
+# A conic solver does not check the time while it orders and factors. It is not started if these are
+# likely to take longer than the time that is left: a second for RATE entries of the rows, or for
+# WORK products of a factorisation, if fill-in makes the smaller side dense. Measured were 2e7 to
+# 9e7 products a second for whole solves of dense rows, and more than ten minutes, past any time
+# limit, for 4000 × 4000 rows with 1% of entries.
+RATE, WORK = 2e5, 1e8
 
 
 class ReferenceSolver(ExactSolver):
@@ -62,7 +61,6 @@ class ReferenceSolver(ExactSolver):
 
     def __init__(self, risk: Risk, solver: str | None = None) -> None:
         self.risk = risk
-        self.entries, self.products = _work(risk)
         self.theta = cp.Variable(risk.rows.shape[1], name="theta")
         self.weights = cp.Parameter(risk.n_groups, nonneg=True)
         self.tilt = cp.Parameter(self.theta.size)
@@ -97,11 +95,10 @@ class ReferenceSolver(ExactSolver):
 
     def _check_work(self, left: float | None) -> None:
         """Raise SubproblemError if a solver that is started would run past the time limit."""
-        seconds = np.inf if left is None else left
-        long = self.entries > max(SMALL, RATE * seconds)
-        if long or self.products > max(WORK, WORK * seconds):
-            many = f"rows of {self.entries:.3g} entries are too many for {seconds:.3g} s"
-            raise SubproblemError("failed", f"cvxpy: {many}")
+        needed = self.seconds(self.risk)
+        if left is not None and needed > max(left, 1.0):
+            message = f"cvxpy: about {needed:.3g} s are too many for {left:.3g} s"
+            raise SubproblemError("failed", message)
 
     def minimiser(
         self, problem: WeightedRisk, start: Array, tolerance: float, deadline: Deadline

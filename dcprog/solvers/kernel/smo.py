@@ -19,6 +19,7 @@ from dcprog.foundation.tolerances import (
     KNOWN_DIGITS,
     MOST_STEPS,
     ROUNDING,
+    STALLS,
     SUMMED,
 )
 from dcprog.penalties import kernel_norm
@@ -507,7 +508,6 @@ def _newton_step(
 
 Product = Callable[[Array], Array]
 MOST = 1000  # most pairs per variable, of at least so many variables
-STALLS = 3  # the descent ends after this many sweeps that gain little at the level of rounding
 COPIED = 3  # selected rows of K are copied after this many pairs per variable
 PATIENCE = 10  # Newton's method is tried after this many pairs per variable,
 READY = 2e-2  # or once the violation is at most this share of the spread of q

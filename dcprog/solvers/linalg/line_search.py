@@ -9,11 +9,10 @@ import numpy as np
 
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.errors import SubproblemError
-from dcprog.foundation.tolerances import ARMIJO, FLAT, MOST_STEPS, ROUNDING, SUMMED
+from dcprog.foundation.tolerances import ARMIJO, BOTTOMLESS, FLAT, MOST_STEPS, ROUNDING, SUMMED
 
 # A step length is accepted where the slope is at most FLAT of the initial one; a secant step leaves
 # at least that share of its bracket on either side.
-LONGEST = 1e30  # a function that falls for longer is unbounded
 
 
 class Line(Protocol):
@@ -64,7 +63,7 @@ def _where_flat(slope: Callable[[float], float]) -> float:
     high, at_high = 1.0, slope(1.0)
     enough = FLAT * abs(at_low)
     while at_high < -enough:
-        if high > LONGEST:
+        if high > BOTTOMLESS:
             raise SubproblemError("unbounded", "the function falls for ever along a direction")
         low, at_low, high = high, at_high, 4 * high
         at_high = slope(high)

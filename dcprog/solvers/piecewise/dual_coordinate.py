@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from dcprog.foundation.arrays import Array, blocks
 from dcprog.foundation.errors import SubproblemError
-from dcprog.foundation.tolerances import ARMIJO, MOST_STEPS, RADIUS, ROUNDING
+from dcprog.foundation.tolerances import ARMIJO, INNER, MOST_STEPS, RADIUS, ROUNDING
 from dcprog.losses import Pieces
 from dcprog.solvers.jit import compiled
 from dcprog.solvers.protocol import LOOSEST, Takes
@@ -241,9 +241,9 @@ READ = 2e8  # most numbers of X that a round or a joint step reads, for some ten
 # one at a solution in general position.
 WIDEST = 5.0
 LEGS = 5  # most joint steps in a row, each without those that met a bound in the last
-# Conjugate gradients end after FEW iterations or at the share SMALL of the first residual, for the
+# Conjugate gradients end after FEW iterations or at the share INNER of the first residual, for the
 # precision 1; it doubles up to FINEST while joint steps meet no bound.
-FEW, SMALL, FINEST = 20, 1e-2, 64
+FEW, FINEST = 20, 64
 
 
 class DualSteps:
@@ -418,7 +418,7 @@ class DualSteps:
         """The step δ of some multipliers within their room, the residual after it, and s·δ."""
         ease, g, change = precision * self.ease, np.empty(self._mean.size), np.empty(free.size)
         most = max(1, min(precision * FEW, self._visits // (2 * free.size)))
-        sides = rate, self._curvature[free] + rate, r, SMALL / precision, most
+        sides = rate, self._curvature[free] + rate, r, INNER / precision, most
         newton = _conjugate_gradients(*self._rows, free, sign, self._mean, self.lam, ease, *sides)
         with np.errstate(divide="ignore", invalid="ignore"):
             reach = np.where(newton > 0, room[1], room[0]) / newton

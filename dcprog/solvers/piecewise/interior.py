@@ -13,7 +13,7 @@ from dcprog.foundation.errors import SubproblemError
 from dcprog.solvers.linalg.cholesky import Cholesky, factor_products
 from dcprog.solvers.linalg.interior_point import Optimum, Program, primal_dual
 from dcprog.solvers.linalg.kronecker import DualSystem
-from dcprog.solvers.piecewise.active_set import Candidate, Guess, crossover, guess_at
+from dcprog.solvers.piecewise.active_set import NEAR, Candidate, Guess, crossover, guess_at
 from dcprog.solvers.piecewise.polyhedral import (
     Index,
     Polyhedral,
@@ -27,8 +27,8 @@ MOST_UNKNOWNS = 6000  # most unknowns of a step's linear system
 STEPS = 20  # of the interior point method, before whose end its points are of no use
 RATE = 1e10  # products a second of a factorisation, measured at 1000 to 4000 unknowns
 LEAST_FEATURES = 24  # least number of columns of X in the first subset
-# The crossover needs only enough accuracy to identify the active lines; if it fails, more is asked.
-LOOSE = 1e-7
+# The crossover needs only the accuracy NEAR, to identify the active lines; if it fails, more is
+# asked.
 TIGHTER = 1e-1
 APART = 3.0  # slacks of the start, relative to the mean spread of the lines
 
@@ -163,7 +163,7 @@ def _whole(problem: Subproblem, tolerance: float, deadline: Deadline) -> Candida
     program, sparse = _program(problem)
     optimum: Optimum | None = None
     deadline.check("the interior point method", ahead=STEPS * factor_products(unknowns) / RATE)
-    for asked in (max(tolerance, LOOSE), tolerance * TIGHTER):
+    for asked in (max(tolerance, NEAR), tolerance * TIGHTER):
         try:
             optimum = primal_dual(program, asked, deadline.left, optimum)
         except SubproblemError:

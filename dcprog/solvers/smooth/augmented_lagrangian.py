@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from dcprog.foundation.arrays import Array, blocks
 from dcprog.foundation.errors import SubproblemError
+from dcprog.foundation.tolerances import FORCING, INNER
 from dcprog.losses import Pieces
 from dcprog.solvers.linalg.ridge import Ridge
 from dcprog.solvers.protocol import Takes
@@ -29,8 +30,6 @@ if TYPE_CHECKING:
 FIRST = 64.0
 GROWTH = 4.0
 ROUNDS = 30  # most rounds
-# Rounds with truncated Newton steps end at a residual of this share of the value, then of the gap.
-FIRST_SHARE, SHARE = 1e-2, 0.2
 PAYS = 50_000  # least numbers in X for which screening of samples pays
 # Samples are kept if their margin is nearer to a knot than WIDER times the last largest change of a
 # margin. If more than the share MOST is kept, the whole problem is solved instead.
@@ -120,7 +119,8 @@ class AugmentedLagrangianSolver(PerScoreSolver):
         ridge = self._ridge(problem.X)
         sides = problem.sign, problem.offset, problem.tilt, problem.tangent
         size = 1 + abs(problem.value(self._pieces, problem.margins(w, b)))
-        balance = FIRST_SHARE * size if ridge.truncated else np.inf
+        # rounds with truncated Newton steps end at a share of the value, then of the gap
+        balance = INNER * size if ridge.truncated else np.inf
         for _ in range(ROUNDS):
             envelopes = Envelopes(self._pieces, problem.weight, mu, sigma)
             score = NewtonScore(ridge, envelopes, *sides, deadline=self.deadline)
@@ -136,7 +136,7 @@ class AugmentedLagrangianSolver(PerScoreSolver):
                 sigma /= GROWTH
             elif apart > allowed / 2:
                 sigma *= GROWTH
-            balance = max(allowed, SHARE * apart if ridge.truncated else 0.0) / 2
+            balance = max(allowed, FORCING * apart if ridge.truncated else 0.0) / 2
         stayed = f"the duality gap stayed at {apart + left:.3g}"
         raise SubproblemError("failed", stayed, point=(w, b))
 

@@ -10,6 +10,7 @@ import numpy as np
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.deadline import Deadline
 from dcprog.foundation.errors import SubproblemError
+from dcprog.foundation.tolerances import FORCING
 from dcprog.solvers.protocol import LOOSEST, ExactSolver, Solution, Takes
 from dcprog.solvers.smooth.augmented_lagrangian import (
     GROWTH,
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
 
 
 FIRST = 4.0  # the first σ, in units of the mean weight over the size of the margins
-SHARE = 0.3  # of the last gap, to which a round minimises
 SLOW = 0.5  # a round that leaves more than this share of the gap is slow
 
 
@@ -137,7 +137,7 @@ class SparseMultipliers:
         sigma = FIRST * envelope_unit(pieces, offset, whole.weight, whole.tilt)
         for _ in range(ROUNDS):
             envelopes = Envelopes(pieces, whole.weight, mu, sigma)
-            enough = max(SHARE * last, tolerance / 4)
+            enough = FORCING * max(last, tolerance)
             rounded, more = self._round(whole, envelopes, theta, enough, deadline)
             theta, steps = rounded.theta, steps + more
             u, mu = rounded.margins, envelopes.slope(rounded.margins)

@@ -12,7 +12,7 @@ import numpy as np
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.deadline import Deadline
 from dcprog.foundation.errors import SubproblemError
-from dcprog.foundation.tolerances import LAST_PLACES, SUMMED
+from dcprog.foundation.tolerances import LAST_PLACES, LOOSE, SUMMED
 from dcprog.losses import ConvexLoss
 from dcprog.solvers.linalg.line_search import Line, armijo, bottom
 from dcprog.solvers.linalg.ridge import UPDATES, Ridge, is_truncated
@@ -34,7 +34,6 @@ if TYPE_CHECKING:
 MAX_STEPS = 2000
 STALLS = 10  # most steps in a row that do not lower the value
 SHORT = 1e-4  # longest last step, relative to 1 + the coefficients' norm
-LOOSE = 1e-5  # tolerance of the smoother problems, relative to their value
 
 
 class SmoothLosses(Protocol):

@@ -11,7 +11,13 @@ import scipy.sparse as sp
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.deadline import Deadline
 from dcprog.foundation.errors import SubproblemError
-from dcprog.foundation.tolerances import FEW_COEFFICIENTS, INNER, LAST_PLACES, MOST_STEPS
+from dcprog.foundation.tolerances import (
+    BOTTOMLESS,
+    FEW_COEFFICIENTS,
+    INNER,
+    LAST_PLACES,
+    MOST_STEPS,
+)
 from dcprog.solvers.linalg.cholesky import MOST_UNKNOWNS
 from dcprog.solvers.linalg.kronecker import RowHessian
 from dcprog.solvers.linalg.line_search import armijo
@@ -19,7 +25,7 @@ from dcprog.solvers.linalg.ridge import MOST_OF_SPARSE
 from dcprog.solvers.protocol import LOOSEST, ExactSolver, Solution, Takes
 from dcprog.solvers.smooth.column_descent import ColumnDescent
 from dcprog.solvers.smooth.newton import LOOSE, STALLS, softer_first
-from dcprog.solvers.smooth.sign_search import SignSearch
+from dcprog.solvers.smooth.sign_search import SOLVES, SignSearch
 from dcprog.solvers.smooth.smooth_problem import SmoothLine, SmoothPlace, SmoothProblem, working_set
 from dcprog.solvers.smooth.weighted_lasso import WeightedLasso
 
@@ -28,15 +34,10 @@ if TYPE_CHECKING:
     from dcprog.risk.weighted import WeightedRisk
 
 
-BOTTOMLESS = 1e15  # the function is unbounded below this multiple of its initial size
 # The damping is multiplied or divided by CHANGE, and 0 below LIGHTEST. It falls after a step that
 # achieves half of the predicted decrease, and rises, to 1/CHANGE at least, after one that misses
 # the share 1/CHANGE: at 1 the model of a Huber loss or a smoothed hinge is nearly above it.
 CHANGE, LIGHTEST = 10.0, 1e-6
-# Systems of a step's model, which costs about as much to form. Far from the end its exact
-# minimiser, a system a sign, took 1.6 to 8 times the time on Huber's and squared hinge losses with
-# l1 at 400 × 1000, and as much or more on eight other cases, of 200 × 2000 to 20,000 × 200.
-MOST_SYSTEMS = 20
 LARGE = 3000  # columns of sparse X from which single columns lead under an l1 penalty
 
 
@@ -211,7 +212,10 @@ class ProximalNewtonSolver(ExactSolver):
         H = self.rows.hessian(curvature, some)
         H[np.diag_indices_from(H)] += problem.l2[some]
         l1, theta = problem.l1[some], place.theta[some]
-        x = SignSearch(H, l1).minimise(g[some], theta, MOST_SYSTEMS)
+        # SOLVES systems cost about as much as the model. Far from the end its exact minimiser, a
+        # system a sign, took 1.6 to 8 times the time on Huber's and squared hinge losses with l1 at
+        # 400 × 1000, and as much or more on eight other cases, of 200 × 2000 to 20,000 × 200.
+        x = SignSearch(H, l1).minimise(g[some], theta, SOLVES)
         d = np.zeros(g.size)
         d[some] = x - theta
         part = d[some]

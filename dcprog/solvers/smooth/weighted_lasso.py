@@ -15,7 +15,7 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from dcprog.foundation.arrays import COPIED, Array, dense
 from dcprog.foundation.deadline import Deadline
 from dcprog.foundation.errors import SubproblemError
-from dcprog.foundation.tolerances import DIFFERENCE, FORCING, LOOSE, MOST_STEPS, SUMMED
+from dcprog.foundation.tolerances import DIFFERENCE, FORCING, LOOSE, MOST_STEPS, STALLS, SUMMED
 from dcprog.solvers.jit import compiled
 from dcprog.solvers.linalg.cholesky import MOST_UNKNOWNS
 from dcprog.solvers.linalg.kronecker import RowHessian
@@ -384,7 +384,6 @@ class Reweighting:
 
 # ----------------------------------------------------------------------------------------------
 
-STALLS = 3  # rounds in a row that do not halve the gap, after which the method ends
 ENOUGH = 0.5  # the search ends at a gap of this share of the tolerance
 SAME = 1.2  # a working set that grows by less than this factor is solved exactly
 GOES_ON = 0.3  # tolerance of steps from which runs go on with a concave penalty

@@ -10,9 +10,9 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dcprog.foundation.arrays import Array
+from dcprog.foundation.arrays import CACHED, Array
 from dcprog.foundation.errors import SubproblemError
-from dcprog.foundation.sums import BLOCK, weighted_gram
+from dcprog.foundation.sums import weighted_gram
 from dcprog.solvers.linalg.cholesky import Cholesky
 
 
@@ -61,7 +61,7 @@ def test_what_has_no_factor_fails(bad: float, place: tuple[int, int]) -> None:
 
 @pytest.mark.parametrize("sparse", [False, True])
 @pytest.mark.parametrize("definite", [False, True])
-@pytest.mark.parametrize(("n", "d"), [(0, 2), (7, 3), (3, 7), (BLOCK // 4 + 5, 4)])
+@pytest.mark.parametrize(("n", "d"), [(0, 2), (7, 3), (3, 7), (CACHED // 4 + 5, 4)])
 def test_a_gram_matrix_is_the_weighted_sum(sparse: bool, definite: bool, n: int, d: int) -> None:
     rng = np.random.default_rng(0)
     X = rng.standard_normal((n, d)) * (rng.random((n, d)) < 0.5)
