@@ -310,7 +310,7 @@ class RiskSurrogate:
         self._reset()
 
     def _reset(self) -> None:
-        self.risk = self.declared
+        self.risk = self._fixed = self.declared
         self._tightenings = 0
         self._centre = None
         self._unchanged = False
@@ -337,7 +337,7 @@ class RiskSurrogate:
     @np.errstate(all="ignore")
     def scale(self, x: Array) -> float:
         """The sum of the absolute values of F's terms at x."""
-        size = self.risk.magnitude(x)
+        size = self._fixed.magnitude(x)
         return max(size, self._least) if np.isfinite(size) else size
 
     @np.errstate(all="ignore")
@@ -436,7 +436,7 @@ class RiskSurrogate:
     @np.errstate(all="ignore")
     def objective(self, x: Array) -> float:
         """The declared risk, without ε; under the cap the run has set."""
-        return self.risk(x) if self._edges is None else self._fixed(x)
+        return self._fixed(x)
 
     @property
     def adapted(self) -> Risk | None:

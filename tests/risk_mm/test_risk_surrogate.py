@@ -142,3 +142,15 @@ def test_no_run_of_ours_ends_above_zero() -> None:
     plain = dc.solve(risk, start="convex")
     bare = dc.solve(risk, start="convex", escape=False)
     assert plain.value <= risk(np.zeros(126)) < bare.value
+
+
+@pytest.mark.parametrize("lam", [1e4, 1e7])
+@pytest.mark.filterwarnings("ignore::dcprog.TrivialSolutionWarning")
+def test_the_scale_does_not_count_the_extension_of_an_infinite_slope(lam: float) -> None:
+    """Below ε λ|w|^p is extended by a line, above 0 at w = 0: tolerances must not follow λ."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(30, 4))
+    y = X[:, 0] + rng.normal(size=30)
+    risk = dc.Risk.from_loss(dc.residual_rows(X, y), dc.cap(dc.absolute(), 2.0), dc.lp(lam, 0.48))
+    result = dc.solve(risk)
+    assert result.scale == pytest.approx(result.value)
