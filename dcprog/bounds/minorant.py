@@ -400,20 +400,11 @@ def row_weights(risk: BoxedRisk, weight: Array, losses: Array) -> Array:
 # its minimum, by Newton's method
 
 
-# Newton steps on the minorant of a box, at most.
-STEPS = 6
-# Kinks are smoothed over the share ROUNDED of a row's range, multiplied by SHARPER in each step.
-ROUNDED, SHARPER = 0.8, 0.6
-# A share of the gradient over the box's size is added to the curvature: steps end at its edge.
-DAMPING = 0.1
-# |w_j| is smoothed over this share of the box's side.
-BENT = 0.05
+STEPS = 6  # of Newton's method on the minorant of a box, at most
 
 
 @np.errstate(over="ignore", divide="ignore", invalid="ignore")  # on boxes that are too wide
-def bounded(
-    minorant: Minorant, z: Array, target: float, steps: int = STEPS, sharper: float = SHARPER
-) -> Found:
+def bounded(minorant: Minorant, z: Array, target: float) -> Found:
     """Lower bounds of a risk's minimum on boxes.
 
     Newton's method, with smoothed kinks, minimises the convex minorants; at each of its points
@@ -429,10 +420,6 @@ def bounded(
     target : float
         A box is finished once its bound reaches the target, or once a value of its minorant is
         below it.
-    steps : int
-        The largest number of Newton steps.
-    sharper : float
-        The factor of the width over which kinks are smoothed, in each step.
 
     Returns
     -------
@@ -444,8 +431,8 @@ def bounded(
     found = Found(np.full(n, -np.inf), z, np.zeros(n), np.zeros(z.shape), lo.copy(), hi.copy())
     live = np.arange(n)
     best, best_z = np.full(n, np.inf), z.copy()
-    share = ROUNDED
-    for left in reversed(range(steps)):
+    share = 1.0  # of a row's range, over which its kinks are smoothed
+    for left in reversed(range(STEPS)):
         part = minorant if live.size == n else minorant.take(live)
         view = part.view(found.z[live], share)
         found.lower[live] = np.fmax(found.lower[live], view.lower)
@@ -461,20 +448,19 @@ def bounded(
         ahead = np.where(worse[:, None], halfway, _newton(part, view))
         found.z[live[undecided]] = ahead[undecided]
         live = live[undecided]
-        share *= sharper
+        share /= 2
     return found
 
 
 def _newton(minorant: Minorant, view: View) -> Array:
-    """The next points: a damped Newton step in the coordinates that are not held at an edge."""
+    """The next points: a Newton step in the coordinates that are not held at an edge."""
     z, lo, hi = view.z, minorant.lo, minorant.hi
     hessian = minorant.hessian(view)
     sides = hi - lo
-    slope, bend = minorant.penalty.bends(z, BENT * sides)
+    slope, bend = minorant.penalty.bends(z, sides / 2)
     slope = slope + view.plane
-    damp = np.divide(DAMPING * np.abs(slope), sides, out=np.zeros(z.shape), where=sides > 0)
     diagonal = np.arange(z.shape[1])
-    hessian[:, diagonal, diagonal] += bend + damp
+    hessian[:, diagonal, diagonal] += bend
     stuck = ((z <= lo) & (slope > 0)) | ((z >= hi) & (slope < 0)) | (sides <= 0)
     stuck |= hessian[:, diagonal, diagonal] <= 0
     hessian = np.where(stuck[:, :, None] | stuck[:, None, :], 0.0, hessian)

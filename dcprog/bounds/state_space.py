@@ -166,8 +166,6 @@ def _room(x: Array, dx: Array) -> Array:
 
 Flags = npt.NDArray[np.bool_]
 
-# Newton steps for smooth losses.
-STEPS = 12
 # Factor of θ's effects, so that θ is cut only if no sample is left to decide.
 LAST = 1e-6
 # With fewer entries of θ only boxes of θ are searched, with more only the samples' states.
@@ -312,7 +310,7 @@ class StateSpace(RiskSpace):
         else:
             self._set_chords(minorant, given, kept)
         if self.parts.base.is_smooth:
-            found = bounded(minorant, boxes.z[:, :p], target, STEPS, 1.0)
+            found = bounded(minorant, boxes.z[:, :p], target)
         else:
             found = self._exactly(minorant, target)
         decide = self._gains(minorant, found.z) * ~(given | kept)

@@ -109,8 +109,8 @@ MUTANTS = [
     ),
     Mutant(
         "product: polarised with too little of the concave square",
-        "return 0.25 * cp.square(a + b) - 0.25 * cp.square(a - b)",
-        "return 0.25 * cp.square(a + b) - 0.2 * cp.square(a - b)",
+        "return cp.square((a + b) / 2) - cp.square((a - b) / 2)",
+        "return cp.square((a + b) / 2) - cp.square((a - b) / 2.2)",
         ("tests/majorants",),
     ),
     Mutant(

@@ -399,17 +399,13 @@ def block(K: Any, places: Any) -> Any:
 def combined(K: Any, places: Any, factors: Any) -> Any:
     """The sum of some rows of K, each times a factor."""
     total = np.zeros(K.shape[1])
-    even = places.size - places.size % 4
-    for i in range(0, even, 4):  # four rows at a time, for fewer reads and writes of the total
-        first, second = K[places[i]], K[places[i + 1]]
-        third, fourth = K[places[i + 2]], K[places[i + 3]]
-        a, b, c, d = factors[i], factors[i + 1], factors[i + 2], factors[i + 3]
+    even = places.size - places.size % 2
+    for i in range(0, even, 2):  # two rows at a time, for fewer reads and writes of the total
+        first, second, a, b = K[places[i]], K[places[i + 1]], factors[i], factors[i + 1]
         for j in range(total.size):
-            total[j] += a * first[j] + b * second[j] + (c * third[j] + d * fourth[j])
-    for i in range(even, places.size):
-        row, factor = K[places[i]], factors[i]
-        for j in range(total.size):
-            total[j] += factor * row[j]
+            total[j] += a * first[j] + b * second[j]
+    if even < places.size:
+        total += factors[even] * K[places[even]]
     return total
 
 
