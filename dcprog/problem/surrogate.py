@@ -37,9 +37,9 @@ SAMPLES = 10
 # where x does not move by more than STILL units.
 GROWTH = 1.5
 # Factors of the first price: the usual one, one for short runs, which would only begin to meet the
-# constraints, one for runs that have to meet them, and one above any multiplier of a sane problem.
-FIRMNESS = (1.0, 30.0, 1e3, 1e5)
-RANGE = 1e6
+# constraints, one for runs that have to meet them, and the largest, above any multiplier of a sane
+# problem.
+FIRMNESS = (1.0, 30.0, 1e3, 1e6)
 # A violation that falls below that share of the last one needs no higher price, nor does one of
 # so many squares of the last step's length: a step along a curved constraint leaves it by that. One
 # of half of what the terms add up to is no curvature: the run may be leaving for good.
@@ -71,7 +71,7 @@ class Price:
     def __init__(self, rate: float = 0.0, firmness: float = 1.0, *, fixed: bool = False) -> None:
         self.tau = 1.0 if fixed else firmness * rate / DECADE / GROWTH
         self._rate = 1.0 if fixed else rate
-        self._largest = self.tau if fixed else RANGE * rate
+        self._largest = self.tau if fixed else FIRMNESS[-1] * rate
         self._fixed = fixed
         self._loosened = False
         self._tested = firmness > 1  # by a miss at a lowered price
@@ -96,7 +96,7 @@ class Price:
         if self._fixed or not DECADE * rate < self._rate:
             return False
         self.tau *= rate / self._rate
-        self._rate, self._largest = rate, RANGE * rate
+        self._rate, self._largest = rate, FIRMNESS[-1] * rate
         return True
 
     def follow(self, violation: float, tolerance: float, step: float) -> bool:

@@ -127,7 +127,7 @@ class ActivePieces:
 
 # Values, slopes and curvatures that are so near 0, relative to their size, count as 0. Reaches are
 # tried one after the other.
-REACHES = 1e-5, 1e-4, 1e-6, 1e-3
+REACHES = 1e-5, 1e-3
 CURVED = 1e-6  # curvatures: differences of gradients tell no less
 MOST_COORDINATES = 400  # and twice as many rows
 # Coordinates, at most, at the end of a run that has converged, and of one whose solvers failed: a
