@@ -299,6 +299,7 @@ class CompiledProblem:
         self._scaler.reset()
         self._cache.clear()
         self._last_tolerance: float | None = None
+        self._last_places: list[Array] = []
         self._pace: float | None = None
 
     def minimise(self, tolerance: float, time_limit: float | None = None) -> None:
@@ -505,6 +506,12 @@ class CompiledProblem:
         if tolerance != self._last_tolerance:
             self._cache.clear()  # a cached solver keeps its settings
             self._last_tolerance = tolerance
+        places = _places(data)
+        if len(places) != len(self._last_places) or not all(
+            map(np.array_equal, places, self._last_places)
+        ):
+            self._cache.clear()  # cvxpy updates the entries of matrices by their order alone
+        self._last_places = places
         ours = options(self.solver, tolerance, time_limit, self._pace)
         asked = {**ours, **self._asked}
         begin = time.perf_counter()
@@ -639,6 +646,13 @@ def _cost(program: Any) -> tuple[Array, float]:
     )
     cost = np.asarray(program.q @ values).ravel()
     return cost[:-1], float(cost[-1])
+
+
+def _places(data: Any) -> list[Array]:
+    """The places of the entries that the matrices of a program store."""
+    held = [data.get(key) for key in (s.P, s.A, s.F)] if isinstance(data, dict) else []
+    parts = ("indptr", "indices")
+    return [getattr(M, part) for M in held if sp.issparse(M) for part in parts if hasattr(M, part)]
 
 
 def same_matrix(one: sp.csc_array, other: sp.csc_array) -> bool:

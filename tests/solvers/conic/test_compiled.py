@@ -6,6 +6,7 @@ from unittest.mock import Mock
 import cvxpy as cp
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
 from dcprog import SubproblemError
 from dcprog.solvers.conic.compiled import CompiledProblem, check_solver, problem_class, solver_order
@@ -216,3 +217,19 @@ def test_a_parameter_in_a_constraint_is_passed_on_in_full() -> None:
         compiled.minimise(1e-9)
         assert np.allclose(x.value, value)
     assert compiled._constant is None
+
+
+def test_a_cached_solver_is_set_up_anew_for_entries_at_other_places() -> None:
+    """OSQP takes new entries of P by their order: with fewer of them it kept the old ones."""
+    x = cp.Variable(3)
+    problem = cp.Problem(cp.Minimize(cp.sum_squares(x - [1.0, 2.0, 3.0])), [cp.sum(x) <= 3])
+    compiled = CompiledProblem(problem, needs("OSQP"))
+    data, _ = compiled._data()
+    compiled._call(data, 1e-9, None)
+    P = data["P"].toarray()
+    P += 0.01 * np.eye(len(P))[::-1]
+    fresh = CompiledProblem(problem, "OSQP")
+    fresh._data()
+    moved = {**data, "P": sp.csc_array(P)}
+    expected = fresh._call(moved, 1e-9, None).x
+    assert compiled._call(moved, 1e-9, None).x == pytest.approx(expected, abs=1e-6)
