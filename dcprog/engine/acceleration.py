@@ -25,7 +25,7 @@ class LineSearch:
     nonsmooth functions, SIAM J. Optim. 30(1), algorithm 2.
     """
 
-    ALPHA = 1e-6
+    ALPHA = 1e-6  # of the squared step, by which F has to fall further
 
     def __call__(self, value: Value, x: Array, new: Array, new_value: float) -> Array:
         """The furthest doubling that still falls enough, `new` itself if none does."""

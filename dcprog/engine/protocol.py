@@ -134,7 +134,7 @@ def value_within(surrogate: Surrogate, x: Array, leeway: float) -> float:
     return value if near else np.inf
 
 
-MOST_TIGHTENINGS = 20
+MOST_TIGHTENINGS = 20  # of a majorant whose F changes from one to the next, as at edges of domains
 
 
 def centre(surrogate: Surrogate, x: Array) -> None:

@@ -13,8 +13,8 @@ from scipy.linalg import blas, lapack
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.tolerances import ROUNDING
 
-KEPT = 3
-LANCZOS = 6
+KEPT = 3  # latest products with K
+LANCZOS = 6  # steps that look for a negative eigenvalue, each a product with K
 SINGLE = 1e-6  # kernels are often computed in single precision, or from rounded distances
 
 

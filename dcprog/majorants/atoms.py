@@ -35,7 +35,7 @@ from cvxpy.atoms.elementwise.trig import cos, sin, tan
 from scipy import special
 
 from dcprog.foundation.arrays import Array, dense, unvec, vec
-from dcprog.foundation.tolerances import FEASIBLE
+from dcprog.foundation.tolerances import FEASIBLE, ROUNDING
 
 
 def spread(atom: Any, array: Array, ndim: int, shape: tuple[int, ...] | None = None) -> Array:
@@ -445,9 +445,6 @@ def quad_over_lin_value(atom: Any, args: list[Any], slack: float) -> Any:
 # matrices and perspectives
 
 
-EIGENVALUE_ROUNDING = 1e-13
-
-
 def quad_form_slope(atom: Any, args: Sequence[Array], value: Array, adjoint: Array) -> list[Array]:
     """Slope (P + Pᵀ)x of a quadratic form, whose matrix is constant."""
     x, matrix = args
@@ -481,7 +478,7 @@ def matrix_frac_value(atom: Any, args: list[Any], slack: float) -> Any:
     if np.any(np.isnan(eigenvalues)) or np.min(eigenvalues) > 0:
         return _semidefinite(atom, args, eigenvalues)
     squares = np.sum((vectors.T @ x) ** 2, axis=1)
-    squares[squares <= EIGENVALUE_ROUNDING**2 * np.sum(squares)] = 0.0
+    squares[squares <= ROUNDING**2 * np.sum(squares)] = 0.0
     return np.sum(np.divide(squares, eigenvalues, out=np.zeros(x.shape[0]), where=squares > 0))
 
 
@@ -497,7 +494,7 @@ def _spectrum(matrix: Any, slack: float) -> tuple[Array, Array]:
     matrix = dense(matrix)
     eigenvalues, vectors = np.linalg.eigh((matrix + matrix.T) / 2)
     largest = float(np.max(np.abs(eigenvalues), initial=0.0))
-    inside = np.where(np.abs(eigenvalues) <= EIGENVALUE_ROUNDING * largest, 0.0, eigenvalues)
+    inside = np.where(np.abs(eigenvalues) <= ROUNDING * largest, 0.0, eigenvalues)
     return within(inside, min(slack, FEASIBLE * largest)), vectors
 
 

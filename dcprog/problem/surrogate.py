@@ -44,7 +44,7 @@ FIRMNESS = (1.0, 30.0, 1e3, 1e6)
 # so many squares of the last step's length: a step along a curved constraint leaves it by that. One
 # of half of what the terms add up to is no curvature: the run may be leaving for good.
 NEARLY = 0.9  # a share that counts as all
-MANY = 30.0
+MANY = 30.0  # squared lengths of a step, or rates above which a price is lowered
 # Solvers resolve F to that share of its size elsewhere, and violations to that share of the
 # constraints' own size, times tol. Prices beyond so many rates resolve no more.
 RESOLVED = 1e-2

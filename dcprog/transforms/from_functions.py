@@ -16,7 +16,7 @@ from dcprog.transforms.transform import Transform
 
 __all__ = ["FAR", "concave", "seen_limit"]
 
-POINTS = 601
+POINTS = 601  # of a grid: two a decade of the wide range
 FAR = np.geomspace(1.0, 1e300, POINTS)  # slow functions such as log(log t) need a wide range
 CHECKED = np.append(0.0, np.geomspace(1e-6, 1e4, POINTS))  # where slopes are checked
 SETTLED = 1e-3  # most share of the whole rise over the second half of the exponents

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 Index = npt.NDArray[np.intp]
 
-MOST_DIRECTIONS = 100
+MOST_DIRECTIONS = 100  # with more, rows share too little for the sums to be worth it
 DIGITS = 9  # digits by which directions are grouped before the exact comparison
 
 
