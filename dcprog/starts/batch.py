@@ -29,6 +29,8 @@ SIZES, RIDGE = (1, 2, 4, 8), 1e-2
 STRETCHES = (1, 2, 4)
 # Subsets, and the best fits of them that go on, for each of the effort's points.
 SUBSETS, FITS = 32, 4
+# Points times samples: steps at fewer take as long, so that there are up to four times the points.
+CHEAP = 2000
 # Samples: of more, subsets of MANY are fitted, and paths are slow. Slow paths of ramps end 0.6%
 # lower at 1000 × 50, 0.3% at 2000 × 20; where samples are few, the ends are the same.
 MANY = 500
@@ -91,7 +93,8 @@ def _searched(many: ManyPoints, budget: Budget) -> Points:
     ease = min(1.0, FEW / many.A.shape[1])
     # exact fits of residuals are near their minima: fewer points are enough, no path begins there
     exact = many.offset is not None
-    count = effort.points // 2 if exact else effort.points
+    most = max(effort.points, min(4 * effort.points, CHEAP // many.n_groups))
+    count = most // 2 if exact else most
     fits = _subset_fits(many, max(int(SUBSETS * count * ease), FEW), rng).lowest(FITS * count)
     paths = graduated_paths(many, fits[:0] if exact else fits, count, rng, deadline)
     points = paths.joined(_settled(many, fits.lowest(count), FIT, STEPS, deadline))
