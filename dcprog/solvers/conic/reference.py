@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING, Any
 import cvxpy as cp
 import numpy as np
 
-from dcprog.foundation.arrays import FORMED, Array
+from dcprog.foundation.arrays import FORMED, Array, factor_products
 from dcprog.foundation.deadline import Deadline
 from dcprog.foundation.errors import SubproblemError
 from dcprog.foundation.tolerances import ACCEPT, LAST_PLACES
 from dcprog.risk.risk import aggregate_expression, margin_expression, penalised_part
 from dcprog.solvers.conic.portfolio import Portfolio
-from dcprog.solvers.linalg.cholesky import factor_products
 from dcprog.solvers.protocol import ExactSolver, Solution, Takes, refuse
 
 if TYPE_CHECKING:

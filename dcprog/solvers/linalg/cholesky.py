@@ -79,11 +79,6 @@ class Cholesky:
         return scale * x
 
 
-def factor_products(unknowns: float) -> float:
-    """The multiplications of a dense factorisation, up to a factor: n³/3 for n unknowns."""
-    return unknowns**3 / 3
-
-
 def unit_scale(S: Array) -> Array:
     """The units S_jj^{−1/2}, bounded where S_jj is negligible beside the largest."""
     diagonal = np.diagonal(S)

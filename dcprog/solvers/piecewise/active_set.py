@@ -8,10 +8,9 @@ import numpy as np
 import numpy.typing as npt
 from scipy.linalg import lu_factor, lu_solve
 
-from dcprog.foundation.arrays import Array, dense
+from dcprog.foundation.arrays import Array, dense, factor_products
 from dcprog.foundation.deadline import Deadline
 from dcprog.foundation.tolerances import KNOWN_DIGITS
-from dcprog.solvers.linalg.cholesky import factor_products
 from dcprog.solvers.piecewise.polyhedral import Subproblem
 
 NEAR = 1e-7  # lines within this share of their size below the maximum count as active

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from dcprog.foundation.arrays import Array
+from dcprog.foundation.arrays import Array, factor_products
 from dcprog.foundation.deadline import Deadline
 from dcprog.foundation.errors import SubproblemError
-from dcprog.solvers.linalg.cholesky import Cholesky, factor_products
+from dcprog.solvers.linalg.cholesky import Cholesky
 from dcprog.solvers.linalg.interior_point import Optimum, Program, primal_dual
 from dcprog.solvers.linalg.kronecker import DualSystem
 from dcprog.solvers.piecewise.active_set import NEAR, Candidate, Guess, crossover, guess_at
