@@ -192,7 +192,8 @@ class CoefficientInference(DeclaredEstimator):
     @property
     def standard_errors_(self) -> Array:
         """The standard errors of the coefficients, by the sandwich formula."""
-        return np.sqrt(np.diag(self.covariance_)[:-1])
+        with np.errstate(invalid="ignore"):  # NaN where rounding of dependent columns is below 0
+            return np.sqrt(np.diag(self.covariance_)[:-1])
 
     def summary(self) -> Any:
         """Coefficients, standard errors, their quotients, p-values and intervals.

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dcprog.foundation.arrays import Array
-from dcprog.foundation.tolerances import RADIUS
+from dcprog.foundation.tolerances import RADIUS, TOL
 from dcprog.losses import Pieces
 from dcprog.penalties import kernel_norm
 from dcprog.risk.weighted import WeightedRisk
@@ -37,7 +37,8 @@ def duality_gap(
     where f_r* is finite, or those of smooth losses at θ, whichever bounds better: wrong ones make
     the gap large, never too small. Coefficients that no penalty holds are taken to lie within ten
     times the largest of them and of their units. Those under an ℓ1 norm or a group lasso alone are
-    held by their penalty, which is no more than P(θ) at points below θ, where nothing is tilted.
+    held by their penalty, which is no more than P(θ) at points below θ, where nothing is tilted; if
+    that allows them a million times as much, no penalty holds them.
 
     Parameters
     ----------
@@ -202,7 +203,9 @@ def _penalty_gap(problem: WeightedRisk, theta: Array, pull: Array, size: Array) 
     ball = (sizes > 0) & (problem.tilts is None)
     if np.any(over[ball]):
         reach = problem.value(theta) - _ground(risk, problem.weights)
-        gap += reach * float(np.max(over[ball] / sizes[ball]))
+        if not parts.groups:
+            ball &= sizes * _box(risk, size, np.flatnonzero(held)) > TOL * reach
+        gap += reach * float(np.max(over[ball] / sizes[ball], initial=0.0))
     if parts.groups:
         return gap if np.all(ball) else np.inf
     return gap + _boxed(risk, size, np.flatnonzero(held)[~ball], over[~ball])
@@ -224,10 +227,12 @@ def _ground(risk: Risk, weights: Array) -> float:
 
 def _boxed(risk: Risk, size: Array, places: npt.NDArray[np.intp], over: Array) -> float:
     """Σ over·reach for coefficients that nothing holds."""
-    if not np.any(over):
-        return 0.0
+    return float(over @ _box(risk, size, places)) if np.any(over) else 0.0
+
+
+def _box(risk: Risk, size: Array, places: npt.NDArray[np.intp]) -> Array:
+    """How far coefficients that nothing holds are taken to lie from 0, at most."""
     constants = 1.0 if risk.offset is None else float(np.max(np.abs(risk.offset))) or 1.0
     sizes = column_sizes(risk.rows)[places]
     units = constants / np.where(sizes > 0, sizes, np.inf)
-    reach = np.maximum(units, np.max(size[places]))
-    return RADIUS * float(over @ reach)
+    return RADIUS * np.maximum(units, np.max(size[places], initial=0.0))

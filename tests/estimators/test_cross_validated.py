@@ -183,3 +183,12 @@ def test_no_warning_from_within_the_paths() -> None:
 def test_bad_options(options: dict[str, Any], words: str) -> None:
     with pytest.raises(ValueError, match=words):
         dc.RobustClassifierCV(**options).fit(X, CLASSES)
+
+
+@pytest.mark.parametrize("factor", [0.01, 0.1, 3.0])
+def test_a_penalty_that_levels_off_is_certified(factor: float) -> None:
+    """Its rate at large coefficients, e^{−|w|}, may be no more than rounding in the slopes of F."""
+    X, y = _targets(n=40, d=3)
+    model = dc.RobustRegressor("huber", factor * exponential(), n_starts=1).fit(X, y)
+    assert model.result_.status == "converged"
+    assert model.result_.history.attempts == ()  # no solver has failed

@@ -12,7 +12,7 @@ from dcprog.foundation.sums import largest_sizes, mean_sizes
 
 @pytest.mark.parametrize("shape", [(1, 1), (7, 3), (1000, 3), (5, 400)])
 def test_blocks_are_the_whole(shape: tuple[int, int], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sums, "BLOCK", 100)
+    monkeypatch.setattr(sums, "CACHED", 100)
     X = np.random.default_rng(0).normal(size=shape) * (np.arange(shape[1]) % 2)
     for kind in (X, np.asfortranarray(X), sp.csr_array(X)):
         np.testing.assert_allclose(mean_sizes(kind), np.abs(X).mean(axis=0), rtol=1e-13)

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.errors import SubproblemError
-from dcprog.foundation.tolerances import RADIUS
+from dcprog.foundation.tolerances import RADIUS, TOL
 from dcprog.losses import ConvexLoss
 from dcprog.risk.risk import Risk
 from dcprog.risk.weighted import WeightedRisk
@@ -106,8 +106,9 @@ class SmoothProblem:
 
         with the maximum (|g_j| − l_j)₊²/(2q_j). If q_j = 0 < l_j and there are no tilts, a point
         below F(θ) has Σ l_j|z_j| ≤ F(θ) − inf of the losses; the maximum over that ball is taken,
-        so that the bound holds for all z. Other entries with q_j = 0 (free intercepts) are assumed
-        to lie within ten times their largest value and the units.
+        so that the bound holds for all z. Other entries with q_j = 0 (free intercepts, and those
+        whose l_j allows a million times as much) are assumed to lie within ten times their largest
+        value and the units.
         """
         over = np.maximum(np.abs(slope) - self.l1, 0.0)
         held = self.l2 > 0
@@ -117,14 +118,14 @@ class SmoothProblem:
         free = ~held
         if not np.any(self.tilt):
             reach = losses - self.base.lower * float(np.sum(self.weight)) + float(np.sum(sizes))
-            ball = free & (self.l1 > 0)
+            ball = free & (self.l1 * self._box(theta, free) > TOL * reach)
             gap += reach * float(np.max(over[ball] / self.l1[ball], initial=0.0))
             free &= ~ball
-        return gap + self._boxed(theta, over, free)
+        return gap + float(over[free] @ self._box(theta, free)[free])
 
-    def _boxed(self, theta: Array, over: Array, free: Mask) -> float:
-        reach = np.maximum(self.units[free], np.max(np.abs(theta[free]), initial=0.0))
-        return RADIUS * float(over[free] @ reach)
+    def _box(self, theta: Array, free: Mask) -> Array:
+        """How far entries that nothing holds are taken to lie from 0, at most."""
+        return RADIUS * np.maximum(self.units, np.max(np.abs(theta[free]), initial=0.0))
 
 
 def working_set(place: SmoothPlace, moving: Mask, over: Array) -> Index:
