@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from examples.common.claims import VERDICTS
+from examples.common.claims import VERDICTS, word
 from examples.common.sources import differing, digest, source, sources_of
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -33,6 +33,7 @@ What the papers state, what was done to check it, and what came out: a page a pa
 written by `make reproduce` from the scripts' own verdicts; they are not edited by hand.
 
 * *holds as printed*: the statement as the paper prints it;
+* *holds*: a statement of this library, which no paper prints;
 * *holds as corrected*: the statement put right, which then holds;
 * *refuted*: the statement fails;
 * *open*: neither shown nor refuted.
@@ -49,7 +50,8 @@ SOURCES = """## Runs
 Rows rest on the sources that the script was run with; their digests are those of the library, the
 models, the script and its data, without comments and docstrings.
 `python -m examples.reproduce --status` compares them with the sources at hand in seconds, and names
-what has changed since; the manual says it on each page, as of the day when it was built.
+what has changed since; the manual says it on each page, as of the day when it was built. Seconds
+are those of the last run, which may have found parts of its work done; from nothing it takes longer.
 """
 
 
@@ -59,10 +61,12 @@ def papers() -> dict[str, dict[str, Any]]:
 
 
 def rows_of(runs: Runs, folder: str) -> Iterator[dict[str, Any]]:
-    """The rows of a folder's scripts, each with its script and the seconds of the whole run."""
+    """The rows of a folder's scripts, each with its script and the seconds of its last run."""
+    own = papers()[folder].get("ours", False)
     for script, run in sorted(runs.items()):
         if script.split(".")[1] == folder:
-            yield from ({**row, "script": script, "seconds": run["seconds"]} for row in run["rows"])
+            known = {"script": script, "seconds": run["seconds"]}
+            yield from ({**row, **known, "ours": own or row.get("ours")} for row in run["rows"])
 
 
 def missing(runs: Runs) -> list[str]:
@@ -112,10 +116,11 @@ def toctree() -> str:
 def paper_page(runs: Runs, folder: str) -> str:
     """A paper's page: a verdict an item, the picture, each item with its evidence, our own."""
     paper, rows = papers()[folder], list(rows_of(runs, folder))
-    items = {item: stated([r for r in rows if r["item"] == item]) for item in paper["items"]}
+    shown = rows if paper.get("ours") else stated(rows)
+    items = {item: [r for r in shown if r["item"] == item] for item in paper["items"]}
     parts = [f"# {paper['title']}\n", verdicts(paper["items"], items), picture(folder)]
     parts += [told(item, paper["items"][item], found) for item, found in items.items()]
-    parts += [own_rows([row for row in rows if is_own(row)]), checked(rows)]
+    parts += [own_rows([row for row in rows if row not in shown]), checked(rows)]
     parts.append("\n[All papers, and when the scripts were run](../claims.md).\n")
     return "\n".join(filter(None, parts))
 
@@ -131,7 +136,7 @@ def stated(rows: Sequence[Row]) -> list[Row]:
 
 def verdicts(printed: Mapping[str, str], items: Mapping[str, list[Row]]) -> str:
     """A line an item, before all evidence."""
-    lines = ["## Verdicts\n", "| item | the paper states | verdict |", "|---|---|---|"]
+    lines = ["## Verdicts\n", "| item | statement | verdict |", "|---|---|---|"]
     lines += [row_of(f"**{item}**", printed[item], verdict(found)) for item, found in items.items()]
     return "\n".join(lines) + "\n"
 
@@ -152,7 +157,8 @@ def verdict(rows: Sequence[Row]) -> str:
     if corrected:
         rest = f" ({as_printed} of {len(rows)} checks as printed)" if as_printed else ""
         return f"**holds as corrected**{rest}"
-    return f"**holds as printed** ({len(rows)} check{'s' * (len(rows) > 1)})"
+    holds = word(VERDICTS[0], is_own(rows[0]))
+    return f"**{holds}** ({len(rows)} check{'s' * (len(rows) > 1)})"
 
 
 def picture(folder: str) -> str:
@@ -223,7 +229,8 @@ def table(rows: Sequence[Row]) -> str:
         note = "" if row["as_expected"] else " (not as expected)"
         note += " (kept from an earlier run)" if row.get("kept") else ""
         evidence = "; ".join(filter(None, (f"`{row['script'][9:]}`", row["evidence"])))
-        cells = [escaped(row["text"]), escaped(row["measured"]), row["verdict"] + note]
+        cells = [escaped(row["text"]), escaped(row["measured"])]
+        cells += [word(row["verdict"], is_own(row)) + note]
         cells += [escaped(row.get("turns", ""))] if turns else []
         lines.append(row_of(*cells, evidence))
     return "\n".join(lines) + "\n"

@@ -29,7 +29,7 @@ from typing import Any
 
 from examples.claims_page import PAGE, RECORD, ROOT, missing, pages, standing
 from examples.common.claims import ROWS
-from examples.common.sources import Sources, differing, imported, source, sources_of
+from examples.common.sources import Sources, differing, source, sources_of
 
 CACHE = ROOT / ".reproduce"
 UNKNOWN = 60.0  # seconds taken for a script that has never run
@@ -138,12 +138,6 @@ def with_last(run: Run, last: Run | None) -> Run:
     return replace(run, rows=rows)
 
 
-def whole(module: str, run: Run, last: Run | None) -> float:
-    """Seconds from nothing: of a script that keeps parts of its work, those of its longest run."""
-    keeps = "examples.common.parts" in imported(module)
-    return max(run.seconds, last.seconds) if keeps and last is not None else run.seconds
-
-
 def turned(run: Run, last: Run | None) -> list[str]:
     """Verdicts that are others than those of the last run with the same arguments."""
     if last is None or last.arguments != run.arguments:
@@ -248,7 +242,7 @@ def taken(runs: dict[str, Run], job: Job, run: Run, status: int) -> list[str]:
     module, last = job.module, runs.get(job.module)
     wrong = [row["text"] for row in run.rows if not row["as_expected"]]
     trouble = [f"{module}: {text}" for text in [*turned(run, last), *wrong]]
-    run = replace(run, seconds=whole(module, run, last), sources=job.sources)
+    run = replace(run, sources=job.sources)
     runs[module] = with_last(run, last)
     if not status and not wrong:  # what failed is run again
         record = json.dumps(asdict(run), ensure_ascii=False)

@@ -173,6 +173,11 @@ def left_out(text: str, why: str, item: str = "") -> Claim:
     return Claim(text, f"not run: {why}", None, None, item, ran=False)
 
 
+def word(verdict: str, ours: bool) -> str:
+    """The verdict as it is shown: of a claim that no paper makes nothing is printed."""
+    return "holds" if ours and verdict == VERDICTS[0] else verdict
+
+
 def under(item: str, claims: Sequence[Claim]) -> list[Claim]:
     """The claims as evidence on one numbered item of the paper."""
     return [claim if claim.item else replace(claim, item=item) for claim in claims]
@@ -190,7 +195,7 @@ def print_claims(claims: Sequence[Claim], evidence: str = "") -> int:
     print(f"\n{'claim':<{width}}{'verdict':<20}measured")
     for claim in claims:
         note = "" if claim.as_expected else "   <-- not as expected"
-        print(f"{claim.text:<{width}}{claim.verdict:<20}{claim.measured}{note}")
+        print(f"{claim.text:<{width}}{word(claim.verdict, claim.ours):<20}{claim.measured}{note}")
     wrong = sum(not claim.as_expected for claim in claims)
     print(f"\n{len(claims) - wrong} of {len(claims)} claims as expected")
     if ROWS in os.environ:
