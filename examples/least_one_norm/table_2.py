@@ -8,7 +8,8 @@ is within a point by two standard errors.
 Counts (samples with a coefficient, steps of SMO) depend on C and σ far more than the error does, so
 that each stands beside the range over all pairs C, σ that are equally good. A count is as printed
 if it is at the pair chosen, by two joint standard errors; refuted if beyond those of all that are
-equally good; open between.
+equally good; open between. Of the LS-SVM every sample has a coefficient, whatever C and σ are, so
+that the numbers of samples printed for it test nothing, and have no verdict.
 """
 
 from __future__ import annotations
@@ -55,6 +56,7 @@ FEWER = (
     "titanic_unhalved",
     "ida_heart",
 )  # where the least 1-norm machine takes fewer steps, as printed
+SPARSE = ("least 1-norm",)  # may leave samples without a coefficient
 WITHIN = {1: 0.05, 2: 0.25}  # how near a count is as printed: samples, steps
 POINT, AS_PRINTED = 1.0, 1.5  # margins of equality, in points of error
 PAIRS_ON = 3  # splits on which all equally good pairs are counted
@@ -236,7 +238,7 @@ def set_texts(name: str) -> dict[str, list[str]]:
     errors += [f"{title}: SMO's stop changes no error by more than half a point on average"]
     return {
         "table 2, errors": errors,
-        "table 2, support vectors": [f"{title}: #SV of the {key} as printed" for key in MACHINES],
+        "table 2, support vectors": [f"{title}: #SV of the {key} as printed" for key in SPARSE],
         "table 2, iterations": [
             *(f"{title}: steps of the {key} as printed" for key in MACHINES),
             f"{title}: the least 1-norm machine takes {word} steps than the LS-SVM",
@@ -263,7 +265,7 @@ def set_claims(name: str, rows: dict[str, Row]) -> list[Claim]:
         ],
         "table 2, support vectors": [
             count_claim(text, rows[m], 1, PAPER[name, m][1])
-            for text, m in zip(samples, MACHINES, strict=True)
+            for text, m in zip(samples, SPARSE, strict=True)
         ],
         "table 2, iterations": [
             *(

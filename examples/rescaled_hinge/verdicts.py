@@ -232,10 +232,11 @@ def falling_claim(table: Table) -> Claim:
     paper = np.array([PRINTED_SUPPORT[table.kind, noise] for noise in NOISE])
     paper = paper[:, [COLUMNS.index(name) for name in RESCALED]]
     down, theirs = (int(np.sum(np.diff(rows) < 0)) for rows in (ours, paper))
-    text = f"{KERNELS[table.kind]}: the next larger η has fewer, in as many cases as printed"
+    cases = f"{theirs} or more of {paper[:, 1:].size} cases"
+    text = f"{KERNELS[table.kind]}: the next larger η has fewer, in {cases} as printed"
     if np.any(np.isnan(ours)):
         return left_out(text, NOT_RUN)
-    shown = f"{down} of {ours[:, 1:].size}, the paper {theirs}"
+    shown = f"{down}, the paper {theirs}"
     return Claim(text, shown, down >= theirs, turns=f"{down - theirs + 1} fewer")
 
 

@@ -140,8 +140,8 @@ def test_least_one_norm_tables_at_a_tiny_size(
     absent = capsys.readouterr().out
     assert absent.count("left out") == 2
     names = [line for line in shown.splitlines() if line.startswith("Heart: ")]
-    texts = [name.split(" holds as")[0].split(" refuted")[0].split("  ")[0] for name in names]
-    assert len(texts) == 10
+    texts = [name.split(" holds")[0].split(" refuted")[0].split("  ")[0] for name in names]
+    assert len(texts) == 9
     assert all(text in absent for text in texts)  # the page keeps its last rows by their texts
 
 
@@ -196,6 +196,15 @@ def heart(monkeypatch: pytest.MonkeyPatch) -> dict[str, Row]:
 def test_what_is_printed_holds(heart: dict[str, Row]) -> None:
     claims = table_2.set_claims("ida_heart", heart)
     assert [claim.text for claim in claims if claim.verdict != "holds as printed"] == []
+
+
+def test_a_count_that_is_always_that_of_the_samples_is_no_claim(heart: dict[str, Row]) -> None:
+    samples = [claim for claim in table_2.set_claims("ida_heart", heart) if "#SV" in claim.text]
+    assert [claim.text for claim in samples] == ["Heart: #SV of the least 1-norm as printed"]
+    heart["least 1-norm"].values[:, 1] -= 40
+    heart["least 1-norm"].counts[:, 0] -= 40
+    (claim,) = [c for c in table_2.set_claims("ida_heart", heart) if "#SV" in c.text]
+    assert claim.verdict == "refuted"
 
 
 @pytest.mark.parametrize(
