@@ -4,8 +4,9 @@ Nie, Wang and Huang (AAAI 2017) print no figures for either. Here Wine, features
 is cross-validated as in table 2 (five folds, the best parameter on the test folds, ε such that a
 tenth of the samples is capped): as it is, with 30% of the training labels changed, and with a tenth
 of the training samples moved to random points of [−5, 5]^d, their labels kept. The capped machine
-(the better of p = 1 and 2) is compared with linear SVMs, one-versus-one and one-versus-rest, and
-least squares. Test samples stay as they are; the intervals are Student's, over the shuffles.
+is compared with linear SVMs, one-versus-one and one-versus-rest, and least squares; of p = 1 and 2
+the one is taken that does better on the test folds, as in table 2, which favours it. Test samples
+stay as they are; the intervals are Student's, over the shuffles.
 
 Run ``python -m examples.capped_svm.reproduce_outliers``; ``--shuffles`` for more than three.
 """
@@ -27,18 +28,17 @@ from sklearn.svm import SVC
 
 import dcprog as dc
 from examples.capped_svm.protocol import FOLDS, GRID, METHODS, Fold, folds_of, load
-from examples.common.claims import Claim, Difference, greater, paired, print_claims, under
+from examples.capped_svm.table_2 import BEHIND, CHOSEN, EXACT, NOISE
+from examples.common.claims import Claim, greater, paired, print_claims, under
 from examples.common.data import SHARED_DATA
 from examples.common.parts import kept
 from examples.common.plots import parser_of
 
 Array = np.ndarray
 MOVED, REACH = 0.1, 5.0  # of the training samples, in units of the features' ranges
-NOISE, BEHIND = 0.3, 0.5
 ONE_VERSUS_REST = "one-versus-rest SVM"
-CAPPED = ("capped, p = 1", "capped, p = 2")
 COMPARED: dict[str, tuple[Any, str]] = {
-    **{name: (METHODS[name].estimator, str(METHODS[name].parameter)) for name in CAPPED},
+    **{name: (METHODS[name].estimator, str(METHODS[name].parameter)) for name in EXACT},
     "one-versus-one SVM": (METHODS["linear SVM"].estimator, "C"),
     ONE_VERSUS_REST: (OneVsRestClassifier(SVC(kernel="linear")), "estimator__C"),
     "least squares": (METHODS["least squares"].estimator, "alpha"),
@@ -96,20 +96,16 @@ def accuracies(X: Array, y: Array, case: str, shuffles: int) -> dict[str, Array]
     return best
 
 
-def ahead(scores: dict[str, Array], other: str) -> Difference:
-    """By how many points the capped machine with the better p is ahead."""
-    ours = max((scores[name] for name in CAPPED), key=lambda values: float(values.mean()))
-    return paired(ours - scores[other])
-
-
 # What does not come out.
 REFUTED: set[str] = set()
 
 
-def claim(text: str, apart: Difference, margin: float = 0.0) -> Claim:
-    """What a few shuffles leave open may be decided by more."""
-    holds = apart.above(margin)
-    return greater(text, [apart], margin, None if holds is None else text not in REFUTED)
+def claim(text: str, scores: dict[str, Array], other: str, margin: float = 0.0) -> Claim:
+    """The capped machine with the better p is ahead; more shuffles may decide what is open."""
+    ours = max(EXACT, key=lambda name: float(scores[name].mean()))
+    apart = paired(scores[ours] - scores[other])
+    expected = None if apart.above(margin) is None else text not in REFUTED
+    return greater(text, [apart], margin, expected, f"{ours}, {CHOSEN}")
 
 
 def outlier_claims(scores: dict[str, dict[str, Array]]) -> list[Claim]:
@@ -120,19 +116,16 @@ def outlier_claims(scores: dict[str, dict[str, Array]]) -> list[Claim]:
         *under(
             "feature outliers",
             [
-                claim(f"Wine, a tenth moved: more accurate than the {name}", ahead(far, name))
+                claim(f"Wine, a tenth moved: more accurate than the {name}", far, name)
                 for name in (*machines, "least squares")
             ],
         ),
         *under(
             "one machine for all classes",
             [
+                *(claim(f"Wine: no worse than the {m}", clean, m, -BEHIND) for m in machines),
                 *(
-                    claim(f"Wine: no worse than the {m}", ahead(clean, m), -BEHIND)
-                    for m in machines
-                ),
-                *(
-                    claim(f"Wine, 30% of the labels changed: better than the {m}", ahead(noisy, m))
+                    claim(f"Wine, 30% of the labels changed: better than the {m}", noisy, m)
                     for m in machines
                 ),
             ],

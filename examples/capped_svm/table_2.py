@@ -3,10 +3,13 @@
 A printed accuracy is of one cross-validation whose folds are not known, ours a mean over several
 shuffles. It comes out if the whole interval of the difference is within 1.5 points, does not if it
 is beyond, and is open otherwise; the interval is of two deviations of one cross-validation, at
-least of one sample, on either side. "Best" holds if the capped machine (the better of p = 1 and 2;
-the paper does not say which p it took) is at most half a point behind each other method.
-"Insensitive" holds if its accuracy changes less over the grid of γ than that of the linear SVM over
-its C. The intervals of these are Student's, over the shuffles.
+least of one sample, on either side. "Best" holds if the capped machine is at most half a point
+behind each other method. "Insensitive" holds if its accuracy changes less over the grid of γ than
+that of the linear SVM over its C. The intervals of these are Student's, over the shuffles.
+
+The paper chooses each method's parameter on the test folds, and does not say which p it took. Of
+p = 1 and 2 the one is taken that does better on the test folds, by the very numbers that are then
+compared: this favours the capped machine, and each row says so.
 """
 
 from __future__ import annotations
@@ -38,6 +41,7 @@ OTHERS = ("1-nearest neighbour", "linear SVM", "least squares")
 SIZES = {"Wine": (178, 13, 3), "ALLAML": (72, 7129, 2), "Prostate-GE": (102, 5966, 2)}
 NOT_HERE = ("LUNG", "Carcinomas", "JAFFE")
 MARGIN, BEHIND = 1.5, 0.5  # points
+CHOSEN = "the better p on the test folds"
 NOISE = 0.3
 # What does not come out.
 REFUTED = {
@@ -95,7 +99,7 @@ def set_claims(name: str, X: Array, y: Array, results: Results) -> list[Claim]:
     cells = zip(wanted["table 2"], METHODS, strict=False)
     printed = [cell_claim(text, clean[m], METHODS[m].paper[name], len(y)) for text, m in cells]
     ranked = [
-        behind_claim(text, clean, other)
+        ahead_claim(text, clean, other, -BEHIND)
         for text, other in zip(wanted["table 2"][len(METHODS) :], OTHERS, strict=True)
     ]
     claims += under("table 2", printed + ranked)
@@ -107,7 +111,7 @@ def set_claims(name: str, X: Array, y: Array, results: Results) -> list[Claim]:
     return claims + under(
         "robustness",
         [
-            gain_claim(text, noisy, other)
+            ahead_claim(text, noisy, other)
             for text, other in zip(wanted["robustness"], OTHERS[1:], strict=True)
         ],
     )
@@ -122,24 +126,11 @@ def cell_claim(text: str, score: Score, printed: float, n: int) -> Claim:
     return judged(same(text, [apart], MARGIN, measured=shown))
 
 
-def better(results: dict[str, Score]) -> Array:
-    """Of the capped machine with the better p, by shuffle."""
-    return max((results[name].best for name in EXACT), key=lambda values: float(values.mean()))
-
-
-def ahead(results: dict[str, Score], other: str) -> Difference:
-    """By how many points the capped machine is ahead."""
-    return paired(better(results) - results[other].best)
-
-
-def behind_claim(text: str, results: dict[str, Score], other: str) -> Claim:
-    """At most half a point behind."""
-    return judged(greater(text, [ahead(results, other)], -BEHIND))
-
-
-def gain_claim(text: str, results: dict[str, Score], other: str) -> Claim:
-    """More accurate."""
-    return judged(greater(text, [ahead(results, other)]))
+def ahead_claim(text: str, results: dict[str, Score], other: str, margin: float = 0.0) -> Claim:
+    """The capped machine with the better p is ahead by more than a margin."""
+    ours = max(EXACT, key=lambda name: float(results[name].best.mean()))
+    apart = paired(results[ours].best - results[other].best)
+    return judged(greater(text, [apart], margin, measured=f"{ours}, {CHOSEN}"))
 
 
 def change(score: Score) -> Array:
@@ -149,9 +140,10 @@ def change(score: Score) -> Array:
 
 def flat_claim(text: str, results: dict[str, Score], other: str) -> Claim:
     """Figure 2: accuracy against the parameter."""
-    ours = min((change(results[name]) for name in EXACT), key=lambda points: float(points.mean()))
-    theirs = change(results[other])
-    shown = f"over 0.001 … 100 it changes by {ours.mean():.1f} points, by {theirs.mean():.1f}"
+    name = min(EXACT, key=lambda name: float(change(results[name]).mean()))
+    ours, theirs = change(results[name]), change(results[other])
+    shown = f"{name}, the flatter p on the test folds; "
+    shown += f"over 0.001 … 100 it changes by {ours.mean():.1f} points, by {theirs.mean():.1f}"
     return judged(greater(text, [paired(theirs - ours)], measured=shown))
 
 

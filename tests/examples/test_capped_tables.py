@@ -152,6 +152,21 @@ def test_verdicts_on_outliers_can_fail() -> None:
     assert {claim.holds for claim in found} == {False}
 
 
+def test_a_row_names_the_p_that_the_test_folds_have_chosen(wine: tuple[Any, ...]) -> None:
+    X, y, results = wine
+    results[0.0]["capped, p = 1"] = moved(results[0.0]["capped, p = 1"], -3)
+    results[0.0]["capped, p = 2"].grid[:, 0] -= 30  # the better one is the less flat one
+    claims = {claim.text: claim.measured for claim in table_2.set_claims("Wine", X, y, results)}
+    best = claims["Wine: the capped SVM is no worse than the linear SVM"]
+    assert best.startswith("capped, p = 2, the better p on the test folds; ")
+    flat = claims["Wine: the capped SVM is less sensitive to its parameter than the linear SVM"]
+    assert flat.startswith("capped, p = 1, the flatter p on the test folds; over 0.001")
+    scores = {name: np.full(3, 90.0) for name in outliers.COMPARED}
+    scores["capped, p = 2"] = np.full(3, 91.0)
+    found = outliers.outlier_claims(dict.fromkeys(outliers.CASES, scores))
+    assert all(one.measured.startswith("capped, p = 2, the better p on the") for one in found)
+
+
 def moved(score: Score, points: float) -> Score:
     return replace(score, grid=score.grid + points)
 
