@@ -51,7 +51,7 @@ Rows rest on the sources that the script was run with; their digests are those o
 models, the script and its data, without comments and docstrings.
 `python -m examples.reproduce --status` compares them with the sources at hand in seconds, and names
 what has changed since; the manual says it on each page, as of the day when it was built. Seconds
-are those of the last run, which may have found parts of its work done; from nothing it takes longer.
+are those of the last run, for which parts may have been done before: from nothing it takes longer.
 """
 
 

@@ -195,7 +195,7 @@ def test_claims_of_a_small_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     assert scores["I", "Padé SSVM1"].shape == (1, 10, 2)
     assert np.all(scores["I", "sigmoid SSVM2"].mean() < scores["I", "Padé SSVM1"].mean())
     displacements = np.array([60.0, 75.0, 90.0])
-    curves = tables.sweep(displacements, 200)
+    curves = tables.sweep(displacements, 200, 1)
     claims = tables.sweep_claims(displacements, curves)
     assert [claim.holds for claim in claims] == [True, True, True, False]
     tables.draw(tmp_path, displacements, curves, scores)
@@ -203,7 +203,7 @@ def test_claims_of_a_small_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_filters_below_and_above_the_break_down() -> None:
-    found = tables.filters("Padé, one-step filter", 1, 400)
+    found = tables.filters("Padé, one-step filter", 400, 1)
     assert unexpected(tables.filter_claims("one step", found)) == []
     assert [one.hits for one in found] == [10, 10, 0, 0]
 
@@ -299,12 +299,17 @@ def test_flips_that_nothing_foretells_are_noticed(monkeypatch: pytest.MonkeyPatc
 
 def test_curves_that_break_down_elsewhere_are_noticed() -> None:
     D = np.array([60.0, 75.0, 80.0, 82.0, 90.0])
-    right = {name: np.where(D < 80, 97.0, 50.0) for name in tables.MODELS}
-    right["Padé, 10 starts"] = np.full(5, 97.0)
+    right = {name: np.where(D < 80, 97.0, 50.0) * np.ones((3, 1)) for name in tables.MODELS}
+    right["Padé, 10 starts"] = np.full((3, 5), 97.0)
     assert unexpected(tables.sweep_claims(D, right)) == []
-    early = right | {"Padé SSVM1": np.where(D < 75, 97.0, 50.0)}
+    early = right | {"Padé SSVM1": np.where(D < 75, 97.0, 50.0) * np.ones((3, 1))}
     assert len(unexpected(tables.sweep_claims(D, early))) == 2
-    never = right | {"exact SVM": np.full(5, 97.0)}
+    early["Padé SSVM1"][:2] = right["Padé SSVM1"][:2]  # in the last draw alone
+    assert len(unexpected(tables.sweep_claims(D, early))) == 2
+    assert {claim.evidence for claim in tables.sweep_claims(D, early)} == {
+        "seeds 0–2; figure displacement.png"
+    }
+    never = right | {"exact SVM": np.full((3, 5), 97.0)}
     assert "and break down beyond D = 2/r = 80" in unexpected(tables.sweep_claims(D, never))
     fallen = right | {"Padé, 10 starts": right["exact SVM"]}
     assert len(unexpected(tables.sweep_claims(D, fallen))) == 1
