@@ -21,7 +21,7 @@ from dcprog.estimators.cross_validated import ClassifierSearch, Part, PathScores
 from dcprog.estimators.kernels import Kernel
 from dcprog.estimators.loop import Solution
 from dcprog.foundation.arrays import Array
-from dcprog.foundation.errors import FisherConsistencyWarning
+from dcprog.foundation.errors import FisherConsistencyWarning, warn
 from dcprog.foundation.parameters import ascending, check_choice
 from dcprog.foundation.progress_log import bar, logger, visible
 from dcprog.models.angle_svm import AngleSVC
@@ -248,7 +248,7 @@ def angle_path(
     with visible(verbose):
         path = _solved(path, starts, callback, verbose)
     for message, category in estimator.inconsistency(len(path.classes)) + unconverged(path.results):
-        warnings.warn(message, category, stacklevel=2)
+        warn(message, category)
     return path
 
 
@@ -430,7 +430,7 @@ class AngleSVCCV(ClassifierSearch, PathSearch):
             done = f"stopped by Ctrl-C after {len(runs)} of {self.scores_.size} solutions"
             doubts = [(f"{done}; fit again with warm_start=True to go on", ConvergenceWarning)]
         for message, category in self._given().inconsistency(len(self.classes_)) + doubts:
-            warnings.warn(message, category, stacklevel=3)
+            warn(message, category)
         return self
 
     def _grid(self, model: Any, total: float) -> tuple[Array, list[dict[str, Any]]]:

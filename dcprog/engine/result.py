@@ -245,7 +245,7 @@ class Result:
             gap=Claim("criticality gap", gap, tol * scale),
             violation=Claim("violation", violation, ACCEPT * FEASIBLE),
             residual=Claim("residual", seen.residual, least) if is_known else None,
-            slope=Claim("descent found", max(-seen.slope, 0.0), least) if is_known else None,
+            slope=Claim("descent found", max(0.0, -seen.slope), least) if is_known else None,
             complete=seen.complete,
             bound=self._bounded(time_limit) if bound else None,
         )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -26,6 +25,7 @@ from dcprog.estimators.kernels import Kernel
 from dcprog.estimators.parameters import DeclaredEstimator
 from dcprog.foundation.arrays import EDGE, Array
 from dcprog.foundation.blocked_matrix import BlockedMatrix, blocked
+from dcprog.foundation.errors import warn
 from dcprog.foundation.sums import largest_sizes, row_blocks
 from dcprog.risk.risk import Risk
 
@@ -379,7 +379,7 @@ class RiskEstimator(SampleInput, DeclaredEstimator, ABC):
         self._check_combinations()
         X, y = self._validated(X, y)
         for message, category in self._fit(X, y, sample_weight):
-            warnings.warn(message, category, stacklevel=4)  # reported at the user's line
+            warn(message, category)
         return self
 
     def spec(self, X: npt.ArrayLike, y: npt.ArrayLike) -> Risk:

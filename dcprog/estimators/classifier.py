@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import KW_ONLY
@@ -32,6 +31,7 @@ from dcprog.estimators.probabilities import (
 from dcprog.estimators.robust import RobustEstimator
 from dcprog.estimators.robust_scales import SEEN
 from dcprog.foundation.arrays import Array
+from dcprog.foundation.errors import warn
 from dcprog.foundation.sums import row_blocks, weighted_quantile
 from dcprog.foundation.table import Table
 from dcprog.foundation.tolerances import ROUNDING
@@ -416,7 +416,7 @@ class RobustClassifier(LinearClassifier, CoefficientInference, RobustEstimator):
         check_is_fitted(self)
         if self._no_errors() is not None or not hasattr(self, "coef_") or not self._is_unbounded():
             return super().covariance_
-        warnings.warn(NO_ERRORS + SEPARATED, RuntimeWarning, 2)
+        warn(NO_ERRORS + SEPARATED, RuntimeWarning)
         return np.full((self.n_features_in_ + 1,) * 2, np.nan)
 
     def _is_unbounded(self) -> bool:
@@ -432,7 +432,7 @@ class RobustClassifier(LinearClassifier, CoefficientInference, RobustEstimator):
         exact = self._no_probabilities() is None and self._multiplier() == 1
         kind = "log odds" if exact else "scores (not log odds)"
         return (
-            f"{type(self).__name__}, {kind} of {self.classes_[1]!s}, {weight.size} samples, "
+            f"{type(self).__name__}, {kind} of class {self.classes_[1]!s}, {weight.size} samples, "
             f"{hardly_counting(weight)}, {self.result_.status}"
         )
 
@@ -445,9 +445,12 @@ class RobustClassifier(LinearClassifier, CoefficientInference, RobustEstimator):
     def _no_errors(self) -> str | None:
         """The reason why there are no standard errors, None if there are."""
         if not self._is_logistic():
-            return "standard errors are those of losses whose base is the logistic loss"
+            return (
+                f"loss={self._loss()!r} has no standard errors: they need a loss with the logistic "
+                "base, such as 'logistic' or 'capped_logistic'"
+            )
         if len(self.classes_) > 2:
-            return "standard errors are those of the coefficients of two classes"
+            return f"{len(self.classes_)} classes: standard errors are known for two classes only"
         return None
 
     def _no_probabilities(self) -> str | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -12,6 +11,7 @@ from scipy.special import ndtri
 
 from dcprog.estimators.robust_scales import CHI, NORMAL_MAD, ROUNDING, m_scale, mad
 from dcprog.foundation.arrays import Array
+from dcprog.foundation.errors import warn
 from dcprog.foundation.sums import gram_with_constant
 from dcprog.foundation.tolerances import DIFFERENCE, RANK, TOL
 from dcprog.risk.risk import Risk
@@ -225,6 +225,14 @@ def _least_solution(H: Array, pull: Array) -> Array | None:
     return np.asarray(ways @ (ways.T @ (pull / unit) / sizes) / unit)
 
 
+def _root(M: Array) -> Array:
+    """R with RRᵀ = M for a positive semidefinite M, whose eigenvalues at rounding count as 0."""
+    unit = _unit(M)
+    sizes, ways = np.linalg.eigh(M / np.outer(unit, unit))
+    kept = sizes > RANK
+    return np.asarray(unit[:, None] * ways[:, kept] * np.sqrt(sizes[kept]))
+
+
 def _rho(v: Array) -> Array:
     """Tukey's ρ of the S-scale, from 0 to 1."""
     return RHO(v**2 / 2) / RHO.limit
@@ -319,15 +327,15 @@ def sandwich(
     curved = curvature_matrix(risk.rows, shares * curvature, active) + ridge
     covariance = np.full((theta.size, theta.size), np.nan)
     if n <= p:
-        warnings.warn(NO_ERRORS + f"{n:g} samples for {p} coefficients", RuntimeWarning, 2)
+        warn(NO_ERRORS + f"{n:g} samples for {p} coefficients", RuntimeWarning)
         return covariance
     least = _least_eigenvalue(curved)
     if least <= ROUNDING:
-        warnings.warn(NO_ERRORS + (FLAT if least < -ROUNDING else DEPENDENT), RuntimeWarning, 2)
+        warn(NO_ERRORS + (FLAT if least < -ROUNDING else DEPENDENT), RuntimeWarning)
         return covariance
     force = slope(u)
-    half = np.linalg.solve(curved, curvature_matrix(risk.rows, shares * force**2, active))
-    fixed = np.linalg.solve(curved, half.T)
+    half = np.linalg.solve(curved, _root(curvature_matrix(risk.rows, shares * force**2, active)))
+    fixed = half @ half.T
 
     def pulled(values: Array) -> Array:
         return np.asarray(risk.rows.T @ (shares * values))[active]

@@ -14,7 +14,6 @@ import joblib
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import (
-    BaseEstimator,
     ClassifierMixin,
     RegressorMixin,
     _fit_context,
@@ -85,7 +84,7 @@ class PathSearch(SampleInput, DeclaredEstimator, ABC):
     verbose: bool = parameter("verbose", default=False)
 
     _usual: ClassVar[type[Any]]
-    estimator: Any = parameter(BaseEstimator, None, default=None)
+    estimator: Any = parameter(object, default=None)
 
     # ---- methods of a subclass -------------------------------------------------------------------
 
@@ -267,7 +266,7 @@ class RobustCV(PathSearch):
         The combinations of the grid's parameters.
     """
 
-    estimator: RobustEstimator | None = parameter(RobustEstimator, None, default=None)
+    estimator: RobustEstimator | None = parameter(object, default=None)
     lambdas: npt.ArrayLike | None = parameter("array-like", None, default=None)
     grid: Mapping[str, Any] | None = parameter(dict, None, default=None)
     _: KW_ONLY

@@ -28,6 +28,7 @@ from dcprog.foundation.parameters import (
 )
 from dcprog.foundation.tolerances import FEASIBLE, KNOWN_DIGITS, STATIONARY, TIGHT
 from dcprog.losses import Loss, square
+from dcprog.losses.compositions import is_of_residuals
 from dcprog.penalties import Penalty, l1, l2
 from dcprog.penalties.weight import PenaltyWeight
 from dcprog.risk.risk import Risk
@@ -80,6 +81,12 @@ class PenaltyFamily:
                 raise ValueError("y is missing; without it pass a Risk")
             rows = residual_rows(X, y, fit_intercept)
             loss = square() if loss is None else part_of("loss", loss)
+            if not is_of_residuals(loss):
+                raise ValueError(
+                    f"loss={loss!r} is a loss of margins y·f(x), and X with y makes residuals "
+                    "y − f(x): pass a Risk, dc.Risk.from_loss(dc.binary_margins(X, y), loss, "
+                    "penalty)"
+                )
             penalty = l1() if penalty is None else part_of("penalty", penalty)
             risk = Risk.from_loss(rows, loss, penalty, sample_weight)
             unit = _unit(risk, fit_intercept, scale)

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dcprog.foundation.arrays import COPIED, Array, blocks
-from dcprog.foundation.errors import DataLost
+from dcprog.foundation.errors import DataLost, warn
 
 BLOCK = 2**20  # numbers that are read at a time
 
@@ -275,7 +275,7 @@ class DaskMatrix(BlockedMatrix):
             return error
         reason = f"{type(error).__name__}: {error}".splitlines()[0]
         self._connection.lost = f"X can no longer be read ({reason}); this is the best point so far"
-        warnings.warn(self._connection.lost, RuntimeWarning, stacklevel=2)
+        warn(self._connection.lost, RuntimeWarning)
         return DataLost(self._connection.lost)
 
 

@@ -2,9 +2,22 @@
 
 from __future__ import annotations
 
+import sys
+import warnings
 from typing import Any
 
 from dcprog.foundation.arrays import Array
+
+# Packages between the user's line and a warning: this library and those through which it is called.
+BETWEEN = {"dcprog", "sklearn", "joblib", "cvxpy", "contextlib"}
+
+
+def warn(message: str, category: type[Warning]) -> None:
+    """Warn at the line of the user's code from which the library was called."""
+    frame, level = sys._getframe(1), 2
+    while frame.f_back and frame.f_globals.get("__name__", "").partition(".")[0] in BETWEEN:
+        frame, level = frame.f_back, level + 1
+    warnings.warn(message, category, stacklevel=level)
 
 
 class NotMajorizable(ValueError):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import time
-import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import replace
@@ -20,7 +19,7 @@ from dcprog.engine.result import Result, result_of
 from dcprog.engine.track import Progress, Settings
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.deadline import second_press_raises
-from dcprog.foundation.errors import DataLost, TrivialSolutionWarning
+from dcprog.foundation.errors import DataLost, TrivialSolutionWarning, warn
 from dcprog.foundation.parameters import check_choice, names_nearest
 from dcprog.foundation.progress_log import visible
 from dcprog.foundation.tolerances import FEASIBLE, MAX_ITER, TOL
@@ -34,8 +33,6 @@ from dcprog.solving.trivial import triviality
 from dcprog.solving.whole_numbers import solve_whole
 
 logger = logging.getLogger("dcprog")
-
-CALLER = 4  # the caller's frame, behind those of the two decorators
 
 
 @names_nearest
@@ -222,12 +219,12 @@ def solve(
         best = task.polished(best)
     warning = task.warning(best.x)
     if warning is not None:
-        warnings.warn(warning, UserWarning, stacklevel=CALLER)
+        warn(warning, UserWarning)
     others = [name for name in best.solved if not _is_same(name, solver)]
     if others:
         reasons = "; see result.history.attempts" if best.history.attempts else ""
         told = f"solver={solver!r} failed or was inaccurate, another stepped in: {best.solver}"
-        warnings.warn(told + reasons, UserWarning, stacklevel=CALLER)
+        warn(told + reasons, UserWarning)
     found: Mapping[int, Any] = {}
     if best.status == "converged" and best.feasible and best.x is not None:
         found = task.multipliers(best.x)
@@ -242,7 +239,7 @@ def solve(
         with suppress(DataLost):
             trivial = triviality(problem, result.x)
             if trivial is not None:
-                warnings.warn(trivial, TrivialSolutionWarning, stacklevel=CALLER)
+                warn(trivial, TrivialSolutionWarning)
     return result
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -17,7 +16,7 @@ from dcprog.engine.result import Optimum
 from dcprog.engine.track import NOISE, Run, Settings
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.deadline import Deadline
-from dcprog.foundation.errors import DataLost, UnfitStart
+from dcprog.foundation.errors import DataLost, UnfitStart, warn
 from dcprog.foundation.parameters import check_choice, meant
 from dcprog.foundation.progress_log import logger
 from dcprog.foundation.tolerances import BESIDE, LOOSE, ONE_PLACE
@@ -561,7 +560,7 @@ def usable(
             x = np.asarray(point.x if isinstance(point, Candidate) else point, dtype=float)
             if x.shape != (size,):
                 shapes = f"has given a point of shape {x.shape} where {(size,)} is needed"
-                warnings.warn(f"{name!r} {shapes}", UserWarning, stacklevel=2)
+                warn(f"{name!r} {shapes}", UserWarning)
             elif np.all(np.isfinite(x)):
                 if isinstance(point, Candidate):
                     yield point

@@ -168,7 +168,7 @@ def test_no_warning_from_within_the_paths() -> None:
     ("options", "words"),
     [
         ({"estimator": dc.RobustRegressor()}, "RobustClassifierCV"),
-        ({"estimator": "svm"}, "'estimator' parameter"),
+        ({"estimator": "ramp"}, "RobustClassifierCV takes a RobustClassifier"),
         ({"lambdas": [0.0, 1.0]}, "positive finite numbers"),
         ({"lambdas": [[1.0]]}, "positive finite numbers"),
         ({"lambdas": "many"}, "'lambdas' parameter"),

@@ -64,8 +64,9 @@ def test_errors_that_cannot_be_had_are_told_of() -> None:
     model = dc.RobustRegressor("capped_absolute", dc.l2(0.0))
     with pytest.warns(dc.TrivialSolutionWarning):
         model.fit(X, y)
-    with pytest.warns(RuntimeWarning, match="standard errors are NaN: the curvature"):
+    with pytest.warns(RuntimeWarning, match="standard errors are NaN: the curvature") as told:
         assert np.all(np.isnan(model.standard_errors_))
+    assert told[0].filename == __file__
     few = dc.RobustRegressor("huber", dc.l2(1.0), scale=1.0).fit(X[:3], y[:3])
     with pytest.warns(RuntimeWarning, match="3 samples for 4 coefficients"):
         assert np.all(np.isnan(few.standard_errors_))

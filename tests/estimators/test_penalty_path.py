@@ -263,6 +263,7 @@ def test_it_says_nothing_of_samples_that_intercepts_alone_give_up(
         ({"start": "convex"}, "start"),
         ({"tol": -1.0}, "tol"),
         ({"penalty": dc.l2()}, "no kink"),
+        ({"loss": "hinge"}, "loss of margins"),
         ({"scale": "mda"}, "is 'mad' meant"),
         ({"scale": -1.0}, "scale"),
     ],

@@ -38,7 +38,7 @@ def test_the_errors_of_logistic_regression_are_those_of_statsmodels() -> None:
     np.testing.assert_allclose(table.errors, theirs.bse * np.sqrt(400 / 397), rtol=1e-3)
     np.testing.assert_allclose(table.z, table.coef / table.errors)
     assert list(table.to_frame()) == ["coef", "std err", "z", "P>|z|", "[0.025", "0.975]"]
-    assert repr(table).startswith("RobustClassifier, log odds of 1, 400 samples, 0 of weight below")
+    assert repr(table).startswith("RobustClassifier, log odds of class 1, 400 samples, 0 of weight")
     assert model.conf_int().shape == (3, 2)
     assert model.wald_test(["x0", "x1"]).p_value < 1e-6
     assert model.standard_errors_.shape == (2,)
@@ -46,7 +46,7 @@ def test_the_errors_of_logistic_regression_are_those_of_statsmodels() -> None:
 
 def test_the_heading_says_that_scores_of_a_truncated_loss_are_no_log_odds() -> None:
     table = _fitted(dc.cap(dc.logistic(), 3.0)).summary()
-    assert repr(table).startswith("RobustClassifier, scores (not log odds) of 1, 400 samples")
+    assert repr(table).startswith("RobustClassifier, scores (not log odds) of class 1, 400 samples")
 
 
 @pytest.mark.parametrize("loss", [dc.cap(dc.logistic(), 3.0), dc.welsch(dc.logistic(), 2.0)])
@@ -73,6 +73,18 @@ def test_errors_are_of_two_classes_and_logistic_losses() -> None:
     np.testing.assert_allclose(
         mean.fit(*_data()).covariance_, _fitted(dc.logistic()).covariance_, rtol=1e-2
     )
+
+
+def test_dependent_columns_have_errors_under_a_small_ridge() -> None:
+    """Of all coefficients with the same scores a small ridge takes the shortest."""
+    X, y = _data()
+    mixed = np.random.default_rng(0).normal(size=(2, 5))
+    plain, wide = (
+        dc.RobustClassifier(dc.logistic(), dc.l2(1e-6)).fit(Z, y) for Z in (X, X @ mixed)
+    )
+    shortest = np.linalg.pinv(mixed)
+    known = shortest @ plain.covariance_[:2, :2] @ shortest.T
+    np.testing.assert_allclose(wide.standard_errors_, np.sqrt(np.diag(known)), rtol=5e-3)
 
 
 def test_without_a_truncation_they_are_the_logistic_link() -> None:
