@@ -56,7 +56,7 @@ def _decrease(theorems: Theorems, history: History, scale: float, tol: float) ->
     decrease by 2√(ε·(μ/2)‖s‖²) + ε.
     """
     if not theorems.whole:
-        return None, "steps are on record for all entries together"
+        return None, "it bounds steps in the penalised entries, the history has those in all"
     first = history.settled_from(CLEAR * scale)
     falls = -history.rise[first + 1 :]
     least = theorems.modulus / 2 * history.step[first + 1 :] ** 2

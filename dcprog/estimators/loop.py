@@ -214,7 +214,7 @@ class LoopEstimator(CallbackSupportMixin, RiskEstimator):
     time_limit : float, optional
         Seconds for a run with all of its starts.
     n_starts : int or "auto", default "auto"
-        ``"auto"`` races many cheap starts in the time of three to five plain runs; 1 is the plain
+        ``"auto"`` races many cheap starts in the time of three to seven plain runs; 1 is the plain
         run from the convex problem with the base loss; more add other starts to the plain run.
     effort : {"low", "default", "high"}, default "default"
         The effort of the race; ``"low"`` is one graduated run.

@@ -108,7 +108,7 @@ def solve(
         and random points in turn. ``start="convex", n_starts=1`` is one plain run. By default
         `effort` says how many.
     effort : {"low", "default", "high"}, default "default"
-        Of the race: one graduated run, the time of some three to five plain runs, or of about ten.
+        Of the race: one graduated run, the time of some three to seven plain runs, or of fourteen.
         The race runs from the convex problem, improves the points of all registered starts (fits of
         small subsets, graduated paths, points between good ones, …) by a few loose steps, runs from
         the best ones, and then from lower points that moves find. A cvxpy problem in up to 40

@@ -55,7 +55,8 @@ class Effort:
 
 NAMES = ("low", "default", "high")
 
-# A default race costs some three to five plain runs, a high one about ten: benchmarks/bench_race.py
+# A default race costs some three to seven plain runs, a high one about fourteen
+# (benchmarks/bench_race.py).
 EFFORTS = {
     "default": Effort(
         name="default",
