@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -16,7 +17,7 @@ from dcprog.bounds.rounding import of_functions, of_terms
 from dcprog.bounds.search import Boxes, Found, Incumbent
 from dcprog.engine.result import Result
 from dcprog.foundation.arrays import CACHED, Array
-from dcprog.foundation.errors import SubproblemError
+from dcprog.foundation.errors import SubproblemError, TrivialSolutionWarning
 from dcprog.foundation.tolerances import DECADES, HASTY, KNOWN_DIGITS
 from dcprog.risk.risk import Risk
 from dcprog.solving.driver import solve
@@ -161,8 +162,11 @@ def _with_quadratic(
 # coordinates
 
 
-def heeded(result: Result) -> Result:
+def run(risk: Risk, **options: Any) -> Result:
     """A result of the outer loop; if the loop was interrupted, KeyboardInterrupt is raised."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", TrivialSolutionWarning)  # a bound is asked for, no fit
+        result = solve(risk, **options)
     if result.status == "interrupted":
         raise KeyboardInterrupt
     return result
@@ -290,7 +294,7 @@ class RiskSpace:
     def first(self, seconds: float) -> Incumbent:
         """The incumbent that the outer loop finds within `seconds`; θ = 0 if it has no solver."""
         try:
-            x = heeded(solve(self.risk, time_limit=seconds)).x
+            x = run(self.risk, time_limit=seconds).x
         except ValueError:  # no solver takes the risk, and bounds need none
             x = None
         return self.at(self.point(np.zeros(self.parts.size) if x is None else x))
@@ -365,7 +369,7 @@ class RiskSpace:
         here = self.at(theta)
         if polish:
             try:
-                result = heeded(solve(self.risk, start=theta, max_iter=HASTY))
+                result = run(self.risk, start=theta, max_iter=HASTY)
             except (SubproblemError, ValueError):
                 return here
             x = result.x

@@ -527,7 +527,10 @@ class _Descent:
         if better is not None:
             return better
         if witness is None:
-            reason = f"{self.solvers[0]} gets no lower from here, which nothing else confirms"
+            reason = (
+                f"{self.solvers[0]} finds no lower point, but neither a bound nor another solver "
+                "confirms that there is none nearby"
+            )
             raise Stop("solver_failed", reason)
         raise Stop("converged", f"the criticality gap is within tolerance ({witness})")
 

@@ -182,7 +182,7 @@ class LinearClassifier(Classifier, LoopEstimator):
         >>> import numpy as np, dcprog as dc
         >>> X, y = np.array([[2.0, 0.0], [1.0, 1.0], [-1.0, 1.0], [-2.0, 0.0]]), [1, 1, 0, 0]
         >>> dc.RobustClassifier("hinge", "l2").fit(X, y).summary()
-        RobustClassifier, objective 0.5, converged
+        RobustClassifier, scores by class, objective 0.5, converged
                            1
         x0                 1
         x1                 0
@@ -200,7 +200,7 @@ class LinearClassifier(Classifier, LoopEstimator):
         end = f"objective {self.objective_:.4g}, {self.result_.status}"
         names = [*feature_names(self, scores.shape[1] - 1), "intercept"]
         return Table(
-            f"{type(self).__name__}, {end}",
+            f"{type(self).__name__}, scores by class, {end}",
             names,
             dict(zip(map(str, classes), scores, strict=True)),
         )

@@ -396,7 +396,8 @@ class PenaltyPath(_Fits):
         Returns
         -------
         matplotlib Axes
-            With one line for each coefficient that is not 0 everywhere.
+            With one line for each coefficient that is not 0 everywhere; ``legend()`` tells the
+            columns of X, x0, x1, ….
 
         Raises
         ------
@@ -418,7 +419,9 @@ class PenaltyPath(_Fits):
 
         ax = axes(ax)
         lines = self.coefs.reshape(-1, len(self.lambdas))
-        ax.plot(self.lambdas, lines[np.any(lines != 0, axis=1)].T)
+        for place in np.flatnonzero(np.any(lines != 0, axis=1)):
+            feature = place % self.coefs.shape[-2]
+            ax.plot(self.lambdas, lines[place], label=f"x{feature}")
         if np.all(self.lambdas > 0):
             ax.set_xscale("log")
         ax.set(xlabel="λ", ylabel="coefficients")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import warnings
 from dataclasses import replace
 from typing import Any
 
@@ -262,6 +263,15 @@ def test_an_interrupt_in_the_loop_is_heeded(monkeypatch: pytest.MonkeyPatch) -> 
         dc.lower_bound(ramp())
     bound = dc.lower_bound(ramp(), start=np.array([50.0, -50.0, 7.0]))
     assert bound.status == "interrupted"
+
+
+def test_bounds_do_not_warn_of_samples_that_are_given_up() -> None:
+    risk = dc.Risk.from_loss(RESIDUALS, dc.cap(dc.absolute(), 0.1), dc.l2(1.0))
+    with pytest.warns(dc.TrivialSolutionWarning):
+        dc.solve(risk)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        dc.lower_bound(risk, time_limit=0.2)
 
 
 def test_a_callback_sees_the_bound_and_stops_the_search(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -43,7 +43,7 @@ def test_of_two_classes_the_second_has_a_column() -> None:
     table = model.summary().to_frame()
     assert list(table.columns) == ["1"]
     np.testing.assert_array_equal(table["1"], [*model.coef_[0], model.intercept_[0]])
-    assert repr(model.summary()).startswith("RobustClassifier, objective ")
+    assert repr(model.summary()).startswith("RobustClassifier, scores by class, objective ")
     for name in NAMES:
         assert name in model.summary()._repr_html_()
 

@@ -347,7 +347,7 @@ def test_a_path_is_plotted() -> None:
     path = dc.penalty_path(X, Y, lambdas=[100.0, 10.0, 0.0])
     ax = path.plot(ax=Figure().subplots())
     moved = np.any(path.coefs != 0, axis=1)
-    assert len(ax.lines) == moved.sum()
+    assert [line.get_label() for line in ax.lines] == [f"x{j}" for j in np.flatnonzero(moved)]
     assert ax.get_xlim()[0] > ax.get_xlim()[1]
     with pytest.raises(TypeError, match="ax="):
         path.plot(ax=3)
