@@ -146,7 +146,7 @@ class AngleSVC(KernelOption, PaperClassifier):
 
     form: int = parameter(one_of(1, 2), default=2)
     truncation: str | float | None = parameter(
-        one_of("auto"), between(None, 0), None, default="auto"
+        one_of("auto"), between(None, 0, "right"), None, default="auto"
     )
     gamma: float = parameter(between(0, 1), default=0.5)
     penalty: str = parameter(one_of("l2", "l1", "elasticnet"), default="l2")

@@ -286,6 +286,11 @@ def test_truncation_far_away_is_none(form: int) -> None:
         np.testing.assert_allclose(far.coef_, convex.coef_, atol=1e-4)
 
 
+def test_an_infinite_truncation_is_refused() -> None:
+    with pytest.raises(ValueError, match="The 'truncation' parameter"):
+        AngleSVC(truncation=-np.inf).fit(*_data())
+
+
 @pytest.mark.parametrize("form", FORMS)
 def test_primal_value_is_dual_value(form: int) -> None:
     """The duals (a), (b) of one tilted subproblem with an ℓ2 penalty."""
