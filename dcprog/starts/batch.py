@@ -29,8 +29,9 @@ SIZES, RIDGE = (1, 2, 4, 8), 1e-2
 STRETCHES = (1, 2, 4)
 # Subsets, and the best fits of them that go on, for each of the effort's points.
 SUBSETS, FITS = 32, 4
-# Points times samples: steps at fewer take as long, so that there are up to four times the points.
-CHEAP = 2000
+# Numbers: steps at points whose matrices have fewer in all take as long, for NumPy's calls, so that
+# a small matrix has up to four times the points.
+CHEAP = 4000
 # Samples: of more, paths are slow. Ramps of 1000 × 50 with outliers of leverage end 0.3% lower by
 # them, those with 30% of wrong labels 0.4%, those with 10% of them higher by 0.6%.
 MANY = 500
@@ -93,7 +94,7 @@ def _searched(many: ManyPoints, budget: Budget) -> Points:
     ease = min(1.0, FEW / many.A.shape[1])
     # exact fits of residuals are near their minima: fewer points are enough, no path begins there
     exact = many.offset is not None
-    most = max(effort.points, min(4 * effort.points, CHEAP // many.n_groups))
+    most = max(effort.points, min(4 * effort.points, CHEAP // many.A.size))
     count = most // 2 if exact else most
     fits = _subset_fits(many, max(int(SUBSETS * count * ease), FEW), rng).lowest(FITS * count)
     paths = graduated_paths(many, fits[:0] if exact else fits, count, rng, deadline)

@@ -19,6 +19,7 @@ from dcprog.risk_mm.starts import LOOSE, Solve, convex_problem, graduated_start,
 from dcprog.risk_mm.surrogate import RiskSurrogate
 from dcprog.starts.batch import FEW, is_dear
 from dcprog.starts.coordinate_search import is_searched
+from dcprog.starts.local import unfit
 from dcprog.starts.many_points import ManyPoints
 from dcprog.starts.protocol import Budget, Candidate, OfProblem, OfRisk
 
@@ -138,14 +139,14 @@ class Random(OfProblem):
 
 
 def _is_smooth(surrogate: Surrogate, budget: Budget) -> bool:
-    """True if a smooth method has found a feasible point as low as the plain run's end."""
+    """True if a smooth method has found a point of a smooth problem as low as the plain run's."""
+    assert isinstance(surrogate, ProblemSurrogate)
     values = [one.value for one in budget.found if one.kind == "local"]
-    if not values:
+    if not values or unfit(surrogate) is not None:
         return False
     end = budget.ended[0]
     if not surrogate.domain.is_feasible(end):
         return True
-    assert isinstance(surrogate, ProblemSurrogate)
     value = surrogate.majorised.exact(end)
     return min(values) <= value + LOOSE * surrogate.scale(end)
 

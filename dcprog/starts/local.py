@@ -18,7 +18,7 @@ from dcprog.foundation.errors import SubproblemError
 from dcprog.foundation.tolerances import DECADES, RADIUS, ROUNDING, STILL, TOL
 from dcprog.majorants.gradients import Tape
 from dcprog.majorants.tree import Values, nodes, spread_to
-from dcprog.majorants.user_problem import compared
+from dcprog.majorants.user_problem import Points, compared
 from dcprog.problem.surrogate import ProblemSurrogate
 from dcprog.starts.protocol import Budget, Candidate, OfProblem
 
@@ -29,6 +29,8 @@ KEPT = 2  # of the minima, for the heats
 OUTSIDE = 1e20  # in place of F outside its domain, and of violations
 # Steps stall at kinks: a ramp loss of 200 samples cost four times the race, for no lower point.
 KINKED = cp.abs, cp.max, cp.maximum, cp.min, cp.minimum, cp.norm1, cp.norm_inf, cp.sum_largest
+
+KINKS = "it has kinks"
 
 # Sequential quadratic programming is several times as fast in few entries and rows; its steps cost
 # the cube of these. It is repeated, with the scales of its end, until it moves less than STILL. All
@@ -56,8 +58,14 @@ class Local(OfProblem):
     """
 
     def refusal(self, surrogate: ProblemSurrogate) -> str | None:
-        """Refuse kinks, cones, and more than a few hundred entries."""
-        return unfit(surrogate)
+        """Refuse kinks that no epigraph removes, cones, and more than a few hundred entries."""
+        reason = unfit(surrogate)
+        if reason != KINKS:
+            return reason
+        try:
+            return None if SmoothProblem(surrogate).is_few else KINKS
+        except Kinked:
+            return KINKS
 
     def points(self, surrogate: Surrogate, budget: Budget) -> Iterable[Array | Candidate]:
         """The lowest minima; feasible ones come first."""
@@ -93,8 +101,8 @@ def unfit(surrogate: ProblemSurrogate) -> str | None:
     if any(v.attributes[name] for v in surrogate.points.variables for name in shaped):
         return "it has variables with a shape"
     roots = [surrogate.majorised.problem.objective.args[0], *(e for e, _ in asked)]
-    if any(isinstance(node, KINKED) for root in roots for node in nodes(root)):
-        return "it has kinks"
+    if any(map(_has_kinks, roots)):
+        return KINKS
     return None
 
 
@@ -139,15 +147,23 @@ def implied_bounds(surrogate: ProblemSurrogate) -> tuple[Array, Array]:
 class SmoothProblem:
     """A problem in units of its variables and of its constraints' terms, and its local minima.
 
+    Convex kinks that F, or a violation, rises with are variables: a maximum is a number above its
+    terms, which are constraints.
+
     Parameters
     ----------
     surrogate : ProblemSurrogate
-        Of a problem that :func:`unfit` accepts.
+        Of a problem that :func:`unfit` accepts, but for its kinks.
 
     Attributes
     ----------
     low, high : array
-        Declared bounds.
+        Declared bounds, infinite for the variables in place of kinks.
+
+    Raises
+    ------
+    Kinked
+        A kink is concave, or F falls with it.
 
     References
     ----------
@@ -158,9 +174,14 @@ class SmoothProblem:
     """
 
     def __init__(self, surrogate: ProblemSurrogate) -> None:
-        problem, points = surrogate.majorised, surrogate.points
-        asked = _asked(problem.problem) or []
-        self._tape = Tape([problem.frame.node, *(e for e, _ in asked)], points)
+        problem, self._own = surrogate.majorised, surrogate.points
+        lifted = Epigraphs()
+        root = lifted.of(problem.frame.node)
+        pairs = [(e if eq else lifted.of(e), eq) for e, eq in _asked(problem.problem) or []]
+        asked = [*pairs, *((e, False) for e in lifted.below)]
+        self._lifted = lifted.nodes
+        points = Points([*self._own.variables, *lifted.variables])
+        self._tape = Tape([root, *(e for e, _ in asked)], points)
         self._counts = [e.size for e, _ in asked]
         self._equal = np.repeat(np.array([equal for _, equal in asked], dtype=bool), self._counts)
         self._ends = np.cumsum([0, *self._counts])[:-1]
@@ -173,7 +194,9 @@ class SmoothProblem:
             for k in (0, 1)
         )
         self._scale, self._sizes = 1.0, np.ones(self._equal.size)
-        self._units = surrogate.sizes.natural.unit * np.ones(points.size)
+        self._units = np.resize(
+            surrogate.sizes.natural.unit, points.size
+        )  # kinks have theirs later
         self._last: tuple[Array, Values] | None = None
         self._last_jacobian: tuple[Array, Array] | None = None
 
@@ -191,6 +214,8 @@ class SmoothProblem:
         """The end of a method, by a share of the usual work; it may miss constraints."""
         if not self.is_few:
             return self.by_multipliers(x, deadline)
+        if self._lifted:
+            x = self._with_kinks(x)
         curved = [not root.is_affine() for root in self._tape.roots[1:]]
         lines = 1 + int(np.sum(np.array(self._counts)[curved]))
         left = min(STEPS_OF_SQP, int(share * MOST_ATOMS / (self._tape.work * lines)))
@@ -202,7 +227,14 @@ class SmoothProblem:
             x, left = end, left - max(taken, LEAST_STEPS)
             if moved <= STILL:
                 break
-        return x
+        return x[: self._own.size]
+
+    def _with_kinks(self, x: Array) -> Array:
+        """The point with the values of the kinks there, whose sizes are their units."""
+        self._own.load(x)
+        kinks = np.concatenate([vec(Values().array(node)) for node in self._lifted])
+        self._units[x.size :] = np.maximum(np.abs(kinks), np.max(self._units[: x.size]))
+        return np.append(x, kinks)
 
     def _by_quadratic_programs(self, x: Array, steps: int) -> tuple[Array, int]:
         """The end of sequential quadratic programming, and how often it has evaluated F."""
@@ -353,6 +385,65 @@ class SmoothProblem:
         return (total, slope) if np.isfinite(total) else (OUTSIDE, np.zeros(z.size))
 
 
+class Kinked(ValueError):
+    """A kink that no epigraph removes."""
+
+
+class Epigraphs:
+    """Expressions with variables in place of convex kinks, by which they rise.
+
+    Attributes
+    ----------
+    variables : list of cvxpy Variables
+    nodes : list of cvxpy expressions
+        The kinks that they stand for.
+    below : list of cvxpy expressions
+        Smooth, at most 0 where the variables are above the kinks.
+    """
+
+    def __init__(self) -> None:
+        self.variables: list[cp.Variable] = []
+        self.nodes: list[cp.Expression] = []
+        self.below: list[cp.Expression] = []
+
+    def of(self, node: cp.Expression) -> cp.Expression:
+        """The smooth expression of a node that is minimised, or asked to be at most 0."""
+        if not _has_kinks(node):
+            return node
+        if isinstance(node, KINKED):
+            return self._above(node)
+        if not all(node.is_incr(k) or not _has_kinks(arg) for k, arg in enumerate(node.args)):
+            raise Kinked(KINKS)
+        return node.copy([self.of(arg) for arg in node.args])
+
+    def _above(self, node: cp.Expression) -> cp.Expression:
+        """A variable that is at least the kink."""
+        if isinstance(node, cp.norm1):
+            return self.of(cp.sum(cp.abs(node.args[0]), axis=node.axis, keepdims=node.keepdims))
+        if isinstance(node, cp.max | cp.norm_inf) and node.axis is not None:
+            node = _of_slices(node)
+        if not isinstance(node, cp.abs | cp.max | cp.maximum | cp.norm_inf):
+            raise Kinked(KINKS)
+        variable = cp.Variable(node.shape)
+        self.variables.append(variable)
+        self.nodes.append(node)
+        self.below += [self.of(piece) - variable for piece in _pieces(node)]
+        return variable
+
+
+def _has_kinks(node: cp.Expression) -> bool:
+    return any(isinstance(one, KINKED) for one in nodes(node))
+
+
+def _of_slices(node: cp.max | cp.norm_inf) -> cp.Expression:
+    """A maximum along an axis of a matrix as one of its rows or columns."""
+    (arg,) = node.args
+    if arg.ndim != 2 or node.keepdims or node.axis not in (0, 1):
+        raise Kinked(KINKS)
+    slices = [arg[:, k] if node.axis == 1 else arg[k, :] for k in range(arg.shape[node.axis])]
+    return cp.maximum(*(map(cp.abs, slices) if isinstance(node, cp.norm_inf) else slices))
+
+
 def _asked(problem: cp.Problem) -> list[tuple[cp.Expression, bool]] | None:
     """Smooth expressions that are to be 0 (True) or at most 0; None if a constraint is a cone's."""
     found: list[tuple[cp.Expression, bool]] = []
@@ -369,12 +460,19 @@ def _asked(problem: cp.Problem) -> list[tuple[cp.Expression, bool]] | None:
 
 
 def _pieces(node: cp.Expression) -> list[cp.Expression]:
-    """The smooth expressions whose largest one is the node, entry by entry."""
-    whole = isinstance(node, cp.norm_inf | cp.max) and node.axis is None
-    if isinstance(node, cp.abs) or (whole and isinstance(node, cp.norm_inf)):
+    """Expressions whose largest one is the node: entry by entry, or all entries of a scalar."""
+    if isinstance(node, cp.abs) or (_is_whole(node) and isinstance(node, cp.norm_inf)):
         return [sign * node.args[0] for sign in (1, -1)]
     if isinstance(node, cp.maximum):
-        return [spread_to(piece, node.shape) for arg in node.args for piece in _pieces(arg)]
-    if whole:
+        if node.shape == ():
+            return [piece for arg in node.args for piece in _pieces(arg)]
+        parts = (_pieces(arg) if not _is_whole(arg) else [arg] for arg in node.args)
+        return [spread_to(piece, node.shape) for part in parts for piece in part]
+    if _is_whole(node):
         return _pieces(node.args[0])
     return [node]
+
+
+def _is_whole(node: cp.Expression) -> bool:
+    """True for the largest of all entries of an array."""
+    return isinstance(node, cp.norm_inf | cp.max) and node.axis is None

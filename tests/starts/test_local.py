@@ -9,9 +9,18 @@ import pytest
 import dcprog as dc
 from benchmarks.further_problems import FURTHER
 from dcprog.foundation.deadline import Deadline
+from dcprog.majorants.tree import nodes
 from dcprog.problem.surrogate import ProblemSurrogate
 from dcprog.starts.effort import EFFORTS
-from dcprog.starts.local import MOST_ENTRIES, Local, SmoothProblem, implied_bounds
+from dcprog.starts.local import (
+    KINKED,
+    MOST_ENTRIES,
+    Epigraphs,
+    Kinked,
+    Local,
+    SmoothProblem,
+    implied_bounds,
+)
 from dcprog.starts.protocol import Budget, Candidate
 
 KNOWN = {known.name: known for known in FURTHER}
@@ -147,3 +156,51 @@ def test_more_equations_than_entries_are_left_to_the_method_of_multipliers() -> 
     result = dc.solve(problem)
     assert result.status == "converged"
     assert min(np.abs(z.value - truth).max(), np.abs(z.value + truth).max()) < 1e-6
+
+
+def test_kinks_are_variables_above_them() -> None:
+    """F is the least value of the smooth expression over the variables that the rows allow."""
+    x = cp.Variable((3, 2))
+    goal = cp.max(cp.norm_inf(x, axis=1) + np.arange(3)) + cp.norm1(x[:, 0] - 1) / 2
+    goal = goal + cp.maximum(cp.max(x), cp.sum(x)) + cp.exp(cp.abs(x[0, 1]))
+    smooth = Epigraphs()
+    root = smooth.of(goal)
+    assert not any(isinstance(node, KINKED) for one in (root, *smooth.below) for node in nodes(one))
+    rng = np.random.default_rng(0)
+    for _ in range(3):
+        x.value = rng.normal(size=(3, 2))
+        for variable, kink in zip(smooth.variables, smooth.nodes, strict=True):
+            variable.value = kink.value
+        assert root.value == pytest.approx(goal.value)
+        tight = np.concatenate([np.ravel(row.value) for row in smooth.below])
+        assert np.max(tight) == pytest.approx(0.0, abs=1e-12)
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_other_kinks_are_refused(sign: float) -> None:
+    x = cp.Variable(3)
+    goal = cp.min(x) if sign > 0 else -cp.sum(cp.abs(x))
+    with pytest.raises(Kinked):
+        Epigraphs().of(goal)
+
+
+def test_unequal_circles_in_a_square() -> None:
+    """Radii of cvxpy's own test of ``best_of``, which ends at 4.8506 from ten points by IPOPT."""
+    radii = np.random.default_rng(5).uniform(1.0, 3.0, 5)
+    c = cp.Variable((5, 2))
+    apart = [
+        cp.sum((c[i] - c[i + 1 :]) ** 2, axis=1) >= (radii[i] + radii[i + 1 :]) ** 2
+        for i in range(4)
+    ]
+    goal = cp.Minimize(cp.max(cp.norm_inf(c, axis=1) + radii))
+    result = dc.solve(cp.Problem(goal, apart))
+    assert result.value <= 4.7415
+
+
+def test_a_largest_entry_within_a_maximum() -> None:
+    """A constraint on a maximum of a number and of the largest entry of an array."""
+    x = cp.Variable(2, bounds=[-2, 2])
+    limit = cp.maximum(cp.max(x), x[0] / 2) <= 1
+    ends = found(cp.Problem(cp.Minimize(x[0] * x[1] - cp.sum(x)), [limit]))
+    assert isinstance(ends[0], Candidate)
+    assert ends[0].value == pytest.approx(-1.0, abs=1e-6)
