@@ -10,6 +10,7 @@ UNO or IPOPT (``pip install unopy cyipopt``).
 from __future__ import annotations
 
 from collections.abc import Iterator
+from copy import deepcopy
 from typing import Any
 
 import cvxpy as cp
@@ -55,10 +56,10 @@ def _both(problem: cp.Problem, *args: Any, **options: Any) -> Any:
         return _solve(problem, *args, **options)
     _now["busy"] = "yes"  # best_of solves again and again
     try:
-        saved = [(v, None if v.value is None else np.array(v.value)) for v in problem.variables()]
+        saved = [(v, deepcopy(v._value)) for v in problem.variables()]  # sparse where v is
         ours, told = _ours(problem)
         for variable, value in saved:
-            variable.save_value(value)
+            variable._value = value
         found = _solve(problem, *args, **options)
         if problem.status in cp.settings.SOLUTION_PRESENT:
             sign = -1 if isinstance(problem.objective, cp.Maximize) else 1
@@ -76,6 +77,8 @@ def _ours(problem: cp.Problem) -> tuple[float, str]:
         result = dc.solve(problem, time_limit=LIMIT)
     except Exception as error:
         return np.inf, f"{type(error).__name__}: {error}"
+    if any(v.value is None for v in problem.variables()):
+        return np.inf, str(result.status)
     missed = max([0.0, *(float(np.max(np.abs(c.violation()))) for c in problem.constraints)])
     sign = -1 if isinstance(problem.objective, cp.Maximize) else 1
     value = sign * float(result.value) if missed <= FEASIBLE else np.inf
