@@ -231,4 +231,4 @@ def test_problems(name: str) -> None:
 def test_claims(script: Any, capsys: pytest.CaptureFixture[str]) -> None:
     run: Callable[[list[str]], int] = script.main
     assert run([]) == 0
-    assert "holds as printed" in capsys.readouterr().out
+    assert "claims as expected" in capsys.readouterr().out
