@@ -33,7 +33,7 @@ SUBSETS, FITS = 32, 4
 # a small matrix has up to four times the points.
 CHEAP = 4000
 # Samples: of more, subsets of MANY are fitted, and paths are slow: 1000 × 50 ramps end by 0.1 to
-# 0.6% lower where a third of the labels is wrong or classes overlap, as much higher at a tenth.
+# 0.6% lower where a third of the labels is wrong or classes overlap, 0.1% higher at a tenth.
 MANY = 500
 # φ_s(t) = s·φ(t/s) is nearly convex at s = CONVEX; then s falls from BEGINNING to 1 in LEVELS
 # steps, SLOWLY of them for many samples. Samples have random weights e^a, a exponential, with

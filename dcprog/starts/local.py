@@ -29,7 +29,6 @@ KEPT = 2  # of the minima, for the heats
 OUTSIDE = 1e20  # in place of F outside its domain, and of violations
 # Steps stall at kinks: a ramp loss of 200 samples cost four times the race, for no lower point.
 KINKED = cp.abs, cp.max, cp.maximum, cp.min, cp.minimum, cp.norm1, cp.norm_inf, cp.sum_largest
-
 KINKS = "it has kinks"
 
 # Sequential quadratic programming is several times as fast in few entries and rows; its steps cost
@@ -194,9 +193,7 @@ class SmoothProblem:
             for k in (0, 1)
         )
         self._scale, self._sizes = 1.0, np.ones(self._equal.size)
-        self._units = np.resize(
-            surrogate.sizes.natural.unit, points.size
-        )  # kinks have theirs later
+        self._units = np.resize(surrogate.sizes.natural.unit, points.size)
         self._last: tuple[Array, Values] | None = None
         self._last_jacobian: tuple[Array, Array] | None = None
 
