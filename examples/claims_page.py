@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from examples.common.claims import VERDICTS, word
-from examples.common.sources import differing, digest, source, sources_of
+from examples.common.sources import differing, digest, named, source, sources_of
 
 ROOT = Path(__file__).resolve().parents[1]
 PAPERS = ROOT / "examples" / "papers.toml"
@@ -287,7 +287,7 @@ def standing(script: str, run: Mapping[str, Any]) -> str:
         return f"older sources: those of its run on {run['date']} are unknown"
     changed = differing(run["sources"], sources_of(script))
     if changed:
-        return f"older sources: changed since {run['date']}: {', '.join(changed)}"
+        return f"older sources: changed since {run['date']}: {named(changed)}"
     kept = sum(row.get("kept", False) for row in run["rows"])
     return f"current, but for {kept} rows kept from an earlier run" if kept else "current"
 

@@ -29,7 +29,7 @@ from typing import Any
 
 from examples.claims_page import PAGE, RECORD, ROOT, missing, pages, standing
 from examples.common.claims import ROWS
-from examples.common.sources import Sources, differing, source, sources_of
+from examples.common.sources import Sources, differing, named, source, sources_of
 
 CACHE = ROOT / ".reproduce"
 UNKNOWN = 60.0  # seconds taken for a script that has never run
@@ -162,7 +162,7 @@ def reason(last: Run | None, arguments: list[str], sources: Sources) -> str:
     if last.arguments != arguments:
         return f"its arguments were {' '.join(last.arguments) or 'none'}"
     changed = differing(last.sources, sources)
-    return f"changed since {last.date}: {', '.join(changed)}" if changed else ""
+    return f"changed since {last.date}: {named(changed)}" if changed else ""
 
 
 @dataclass(frozen=True)

@@ -135,3 +135,11 @@ def differing(before: Mapping[str, str], now: Mapping[str, str]) -> list[str]:
     absent = {name for name in before if name.startswith(DATA) and name not in now}
     names = sorted({*before, *now} - absent)
     return [name for name in names if before.get(name) != now.get(name)]
+
+
+def named(changed: Iterable[str]) -> str:
+    """The folders in words; of the library, where many of its folders have changed, how many."""
+    changed = list(changed)
+    rooms = [name for name in changed if name.split("/")[0] == "dcprog"]
+    others = [name for name in changed if name not in rooms]
+    return ", ".join([f"{len(rooms)} folders of dcprog", *others] if len(rooms) > 3 else changed)

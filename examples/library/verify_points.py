@@ -230,7 +230,7 @@ def draw(folder: Path, curves: Curves) -> None:
             axes.plot(SHARES, raced, line, color=BLUE, label=f"{name}, raced starts")
             axes.plot(SHARES, plain, line, color=RED, label=f"{name}, convex start")
         axes.set(xlabel="share of far outliers", ylabel="share of fits that are right")
-        axes.legend()
+        axes.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=2)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

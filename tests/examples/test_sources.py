@@ -91,3 +91,10 @@ def test_a_record_of_these_sources_is_current_and_of_others_is_not() -> None:
     assert pages.standing(SCRIPT, other) == "older sources: changed since 2026-01-02: models"
     assert "unknown" in pages.standing(SCRIPT, {**run, "sources": {}})
     assert pages.label(run) != pages.label(other)
+
+
+def test_many_changed_folders_of_the_library_are_counted() -> None:
+    few = ["dcprog/risk", "dcprog/starts", "models"]
+    assert sources.named(few) == "dcprog/risk, dcprog/starts, models"
+    many = [f"dcprog/{room}" for room in "abcd"]
+    assert sources.named([*many, "models"]) == "4 folders of dcprog, models"
