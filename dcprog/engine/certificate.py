@@ -90,10 +90,10 @@ class Certificate:
     violation : Claim
         Largest constraint violation, relative to the sum of the constraint's terms.
     residual : Claim or None
-        Stationarity residual: a step of that length leads to a point at which the majorant has a
-        subgradient of that length, in units of the coordinates and relative to the scale of F.
-        None where it is not known: for a penalty of unknown form, under nonconvex equations, and
-        where the result has lost its problem.
+        Stationarity error, not a residual of the data: a step of that length leads to a point at
+        which the majorant has a subgradient of that length, in units of the coordinates and
+        relative to the scale of F. None where it is not known: for a penalty of unknown form, under
+        nonconvex equations, and where the result has lost its problem.
     slope : Claim or None
         The steepest descent of F found at the point, relative likewise: along minus the shortest
         subgradient of the majorant there, and of those that take the other slopes at ties.

@@ -244,7 +244,7 @@ class Result:
             descent=Claim("largest rise", rise, tol * scale),
             gap=Claim("criticality gap", gap, tol * scale),
             violation=Claim("violation", violation, ACCEPT * FEASIBLE),
-            residual=Claim("residual", seen.residual, least) if is_known else None,
+            residual=Claim("stationarity error", seen.residual, least) if is_known else None,
             slope=Claim("descent found", max(0.0, -seen.slope), least) if is_known else None,
             complete=seen.complete,
             bound=self._bounded(time_limit) if bound else None,

@@ -17,12 +17,14 @@ from dcprog.foundation.arrays import Array
 P = ParamSpec("P")
 R = TypeVar("R")
 NAMED = (Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY)
+NEAR = 0.65  # share of equal letters of a misspelt name; "best" and "beside" have 0.6
 
 
 def nearest(value: Any, known: Iterable[str]) -> str | None:
     """The known name that is nearest to a value, in any case of letters; None if none is near."""
     names = {name.lower(): name for name in known}
-    close = get_close_matches(value.lower(), names, n=1) if isinstance(value, str) else []
+    written = value.lower() if isinstance(value, str) else ""
+    close = get_close_matches(written, names, n=1, cutoff=NEAR)
     return names[close[0]] if close else None
 
 

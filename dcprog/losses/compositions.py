@@ -14,6 +14,7 @@ import inspect
 from collections.abc import Callable
 from copy import deepcopy
 from functools import wraps
+from numbers import Real
 from typing import Any, ClassVar
 
 import cvxpy as cp
@@ -177,7 +178,14 @@ def _loss_first(init: Callable[..., None]) -> Callable[..., None]:
     @wraps(init)
     def checked(self: Composed, *args: Any, **parameters: Any) -> None:
         given = inspect.signature(init).bind_partial(self, *args, **parameters).arguments
-        check_is_loss("loss", given.get("loss"))
+        if isinstance(given.get("loss"), Real) and len(given) == 2:  # as in R and statsmodels
+            constant, name = given["loss"], type(self).__name__
+            raise TypeError(
+                f"loss={constant!r}: a loss is needed before the constant, as in "
+                f"dc.{name}(0.5 * dc.square(), {constant!r})"
+            )
+        if "loss" in given:
+            check_is_loss("loss", given["loss"])
         init(self, *args, **parameters)
 
     return checked

@@ -78,8 +78,10 @@ def planned(start: Any, n_starts: Any, effort: str) -> Plan:
     first = list(start) if is_list(start) else [start]
     for one in first:
         if isinstance(one, str) and one not in names:
-            others = " (a mapping, an array, a Result or a list of those will do, too)"
-            raise ValueError(f"start={one!r}: {meant(one, names)}{others}")
+            raise ValueError(
+                f"start={one!r}: {meant(one, names)} ('auto' keeps the best of many starts; a "
+                "mapping, an array, a Result or a list of those will do, too)"
+            )
     is_raced = is_list(start) or (isinstance(start, str) and start == "auto")
     first = ["convex" if isinstance(one, str) and one == "auto" else one for one in first]
     if not is_raced:

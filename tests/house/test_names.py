@@ -48,6 +48,11 @@ def test_the_nearest_name_is_told(name: str) -> None:
         call()
 
 
+def test_a_name_that_is_not_near_is_not_guessed() -> None:
+    with pytest.raises(ValueError, match=r"choose one of 'auto', .*keeps the best of many"):
+        SOLVE(PROBLEM, start="best")
+
+
 def test_parameters_of_none_are_refused() -> None:
     with pytest.raises(ValueError, match="set estimator first"):
         dc.RobustRegressorCV().set_params(estimator__scale="s")
