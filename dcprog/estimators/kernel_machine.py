@@ -18,7 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 from dcprog.engine.result import Result
 from dcprog.estimators.base import Doubt, RiskEstimator, unusable
 from dcprog.estimators.classifier import Classifier
-from dcprog.estimators.kernels import DEGREE, Kernel, width
+from dcprog.estimators.kernels import DEGREE, NO_COEFFICIENTS, Kernel, width
 from dcprog.estimators.parameters import (
     COUNT,
     NONNEGATIVE,
@@ -158,6 +158,8 @@ class KernelMachine(SubclassParameters, Classifier, RiskEstimator):
     norm_ : array of shape (m,)
         ‖w‖².
     """
+
+    coef_ = NO_COEFFICIENTS
 
     _: KW_ONLY
     multiclass: str = parameter(one_of("ovo", "ovr"), default="ovo")

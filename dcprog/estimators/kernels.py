@@ -138,6 +138,24 @@ def rows_of(
 # ----------------------------------------------------------------------------------------------
 
 
+class _WithoutCoefficients:
+    """The error for ``coef_`` where there is none; a fit of linear scores sets the attribute."""
+
+    def __get__(self, estimator: Any, owner: type | None = None) -> Any:
+        if estimator is None:
+            return self
+        if "intercept_" not in vars(estimator):
+            raise AttributeError(f"{type(estimator).__name__} has no coef_ before it is fitted")
+        raise AttributeError(
+            f"coef_ is only available with a linear kernel: with kernel={estimator.kernel!r}, "
+            "dual_coef_ holds weights of samples; sklearn.inspection.permutation_importance tells "
+            "which features matter"
+        )
+
+
+NO_COEFFICIENTS: Any = _WithoutCoefficients()
+
+
 class KernelOption(DeclaredEstimator):
     """An estimator of linear functions, or of f(x) = Σ_j a_j k(x, x_j) + b.
 
@@ -153,6 +171,8 @@ class KernelOption(DeclaredEstimator):
     kernel_ : Kernel
         The functions k(·, x_j); set with a kernel.
     """
+
+    coef_ = NO_COEFFICIENTS
 
     _: KW_ONLY
     kernel: str | Callable[[Any, Any], Array] | None = parameter(

@@ -69,3 +69,24 @@ def test_the_starts_of_a_result_are_a_table() -> None:
     assert starts["value"].min() == pytest.approx(model.result_.value)
     assert repr(summary).startswith(repr(model.result_))
     assert repr(summary).count("\n") == repr(model.result_).count("\n") + 1 + len(starts)
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        dc.RobustClassifier(kernel="rbf"),
+        dc.RobustRegressor(kernel="rbf"),
+        models.AngleSVC(kernel="rbf"),
+        models.RescaledHingeSVC(kernel="rbf"),
+        models.LeastOneNormSVC(kernel="rbf"),
+    ],
+)
+def test_a_kernel_machine_says_why_it_has_no_coefficients(model: Any) -> None:
+    assert not hasattr(model, "coef_")
+    with pytest.raises(AttributeError, match="no coef_ before it is fitted"):
+        _ = model.coef_
+    X, y = IRIS.data.to_numpy()[50:], IRIS.target.to_numpy()[50:]
+    model.fit(X, y)
+    with pytest.raises(AttributeError, match="linear kernel: with kernel='rbf'"):
+        _ = model.coef_
+    assert model.set_params(kernel="linear").fit(X, y).coef_.size == 4
