@@ -37,14 +37,6 @@ def means(X: Any) -> Array:
     return np.asarray(X.mean(axis=0)).ravel()
 
 
-def mean_squares(X: Any) -> Array:
-    """The mean square Σ_i x_ij² / n of each column."""
-    if _is_sparse(X):
-        return np.asarray(X.multiply(X).mean(axis=0)).ravel()
-    total = X.total(_squares) if isinstance(X, BlockedMatrix) else _squares(X)
-    return np.asarray(total / max(len(X), 1))
-
-
 def weighted_squares(X: Any, weights: Array) -> Array:
     """The sum Σ_i d_i x_ij² of each column.
 
@@ -79,12 +71,6 @@ def mean_sizes(X: Any) -> Array:
     return np.asarray(total / max(len(X), 1))
 
 
-def coefficient_units(X: Any, constants: Array) -> Array:
-    """For each column, the coefficient whose effect has the size of the constants."""
-    sizes = np.sqrt(mean_squares(X))
-    return (1 + float(np.max(np.abs(constants)))) / np.where(sizes > 0, sizes, np.inf)
-
-
 def largest_sizes(X: Any) -> Array:
     """The largest absolute value max_i |x_ij| of each column; 0 if there are no rows."""
     if _is_sparse(X):
@@ -103,11 +89,6 @@ def _sums(X: Array) -> Array:
 
 def _sizes(X: Array) -> Array:
     return sum((np.abs(X[rows]).sum(axis=0) for rows in row_blocks(X)), np.zeros(X.shape[1]))
-
-
-def _squares(X: Array) -> Array:
-    parts = (np.einsum("ij,ij->j", X[rows], X[rows]) for rows in row_blocks(X))
-    return sum(parts, np.zeros(X.shape[1]))
 
 
 def _is_sparse(X: Any) -> bool:  # issparse narrows to a type without operations

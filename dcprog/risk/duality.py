@@ -12,7 +12,7 @@ from dcprog.foundation.tolerances import RADIUS, TOL
 from dcprog.losses import Pieces
 from dcprog.penalties import kernel_norm
 from dcprog.risk.weighted import WeightedRisk
-from dcprog.rows.scores import column_sizes
+from dcprog.rows.scores import coefficient_units
 
 if TYPE_CHECKING:
     from dcprog.risk.risk import Risk
@@ -70,10 +70,9 @@ def duality_gap(
     0.0
     """
     gap = np.inf
-    size = np.abs(theta) if centre is None else np.maximum(np.abs(theta), np.abs(centre))
     for slopes, missed in _supports(problem, theta, dual):
         pull = slopes if problem.tilts is None else slopes + problem.tilts
-        found = missed + _penalty_gap(problem, theta, pull, size)
+        found = missed + _penalty_gap(problem, theta, pull, centre)
         gap = min(gap, max(found, 0.0)) if np.isfinite(found) else gap
     return gap
 
@@ -175,40 +174,93 @@ def _shared(
 # ---- the penalty ---------------------------------------------------------------------------------
 
 
-def _penalty_gap(problem: WeightedRisk, theta: Array, pull: Array, size: Array) -> float:
+def penalty_gap(
+    risk: Risk,
+    theta: Array,
+    slope: Array,
+    l1: Array,
+    l2: Array,
+    above: float,
+    centre: Array | None = None,
+) -> float:
+    r"""By how much Σ_j l_j|θ_j| + ½q_jθ_j² + g_jθ_j may miss its minimum over θ, at most.
+
+    The function of z_j falls by (|g_j| − l_j)₊²/(2q_j) below 0. If q_j = 0 < l_j, a point that is
+    no higher than θ has Σ l_j|z_j| ≤ `above`; the minimum over that ball is taken. Other entries
+    with q_j = 0 (free intercepts, and those whose l_j allows a million times as much) are taken to
+    lie within ten times their largest value and their units.
+
+    Parameters
+    ----------
+    risk : Risk
+        The risk whose margins give the units of θ.
+    theta, slope, l1, l2 : arrays of shape (p,)
+        θ, g, l and q.
+    above : float
+        How far the whole function at θ is above the least values of its losses; ∞ if unknown.
+    centre : array of shape (p,), optional
+        Another point, whose sizes count too.
+    """
+    terms = l1 * np.abs(theta) + 0.5 * l2 * theta**2 + slope * theta
+    over = np.maximum(np.abs(slope) - l1, 0.0)
+    size = _size(theta, centre)
+    return float(np.sum(terms)) + _fall(over, l1, l2, size, largest_units(risk), above)
+
+
+def largest_units(risk: Risk) -> Array:
+    """For each entry of θ the change that moves margins by about their largest constant, or 1."""
+    constants = 1.0 if risk.offset is None else float(np.max(np.abs(risk.offset))) or 1.0
+    return coefficient_units(risk.rows, constants)
+
+
+def _size(theta: Array, centre: Array | None) -> Array:
+    return np.abs(theta) if centre is None else np.maximum(np.abs(theta), np.abs(centre))
+
+
+def _fall(over: Array, l1: Array, l2: Array, size: Array, units: Array, above: float) -> float:
+    """How far below 0 Σ_j l_j|z_j| + ½q_jz_j² + g_jz_j is at most; `over` is (|g_j| − l_j)₊."""
+    held = l2 > 0
+    fall = float(np.sum(over[held] ** 2 / (2 * l2[held])))
+    free = ~held
+    ball = free & (l1 * _box(size, units, free) > TOL * above)
+    if np.any(over[ball]):
+        fall += above * float(np.max(over[ball] / l1[ball]))
+    free &= ~ball
+    steep = free & (over > 0)
+    return fall + float(over[steep] @ _box(size, units, free)[steep])
+
+
+def _box(size: Array, units: Array, free: npt.NDArray[np.bool_]) -> Array:
+    """How far coefficients that nothing holds are taken to lie from 0, at most."""
+    return RADIUS * np.maximum(units, np.max(size[free], initial=0.0))
+
+
+def _penalty_gap(problem: WeightedRisk, theta: Array, pull: Array, centre: Array | None) -> float:
     """pen(θ) + g·θ − min_z [pen(z) + g·z]."""
-    risk, shrinkage = problem.risk, problem.shrinkage
-    held = risk.penalized
+    risk, parts = problem.risk, problem.risk.penalty.parts()
     slope = np.asarray(risk.rows.T @ pull).ravel()
-    free = np.flatnonzero(~held)
-    gap = float(slope[free] @ theta[free]) + _boxed(risk, size, free, np.abs(slope[free]))
+    if parts.is_elastic:
+        above = np.inf if parts.ridge > 0 else above_least(problem, theta)
+        return penalty_gap(risk, theta, slope, *problem.penalty_weights, above, centre)
+    held = risk.penalized
+    free, none = ~held, np.zeros(np.count_nonzero(~held))
+    size, units = _size(theta, centre)[free], largest_units(risk)[free]
+    gap = float(slope[free] @ theta[free])
+    gap += _fall(np.abs(slope[free]), none, none, size, units, np.inf)
     w, g = theta[held], slope[held]
     part = risk.penalty.convex_part
     if isinstance(part, kernel_norm) and risk.no_matrix is None and risk.scores.gram is not None:
         return gap + _kernel_gap(part, w, risk.scores.unmix(pull[:, None])[:, 0])
-    parts = risk.penalty.parts()
-    sizes, ridge = np.zeros(w.size) + parts.l1, parts.ridge
-    sizes = sizes if shrinkage is None else sizes + shrinkage
-    if parts.others or len(parts.groups) > 1 or (parts.groups and np.any(sizes)):
+    l1 = parts.l1 if problem.shrinkage is None else parts.l1 + problem.shrinkage
+    if parts.others or len(parts.groups) > 1 or np.any(l1):
         return np.inf
-    norms, steep = np.abs(w), np.abs(g)
-    for groups in parts.groups:
-        members = groups.members(w.size)
-        norms, steep = (np.array([np.linalg.norm(v[m]) for m in members]) for v in (w, g))
-        sizes = np.full(len(members), float(groups.lam))
-    over = np.maximum(steep - sizes, 0.0)
-    gap += float(sizes @ norms) + 0.5 * ridge * float(w @ w) + float(g @ w)
-    if ridge > 0:
-        return gap + float(over @ over) / (2 * ridge)
-    ball = (sizes > 0) & (problem.tilts is None)
-    if np.any(over[ball]):
-        reach = problem.value(theta) - _ground(risk, problem.weights)
-        if not parts.groups:
-            ball &= sizes * _box(risk, size, np.flatnonzero(held)) > TOL * reach
-        gap += reach * float(np.max(over[ball] / sizes[ball], initial=0.0))
-    if parts.groups:
-        return gap if np.all(ball) else np.inf
-    return gap + _boxed(risk, size, np.flatnonzero(held)[~ball], over[~ball])
+    members = parts.groups[0].members(w.size)
+    norms, steep = (np.array([np.linalg.norm(v[m]) for m in members]) for v in (w, g))
+    lam, ridge = (np.full(len(members), float(v)) for v in (parts.groups[0].lam, parts.ridge))
+    gap += float(lam @ norms) + 0.5 * parts.ridge * float(w @ w) + float(g @ w)
+    far = np.full(len(members), np.inf)
+    over = np.maximum(steep - lam, 0.0)
+    return gap + _fall(over, lam, ridge, norms, far, above_least(problem, theta))
 
 
 def _kernel_gap(penalty: kernel_norm, a: Array, pull: Array) -> float:
@@ -223,16 +275,3 @@ def _ground(risk: Risk, weights: Array) -> float:
     """Below which the weighted losses never are."""
     lower = np.broadcast_to(risk.base.lower, risk.rows.shape[:1])
     return float(weights @ risk._combined(risk._scaled(lower)))
-
-
-def _boxed(risk: Risk, size: Array, places: npt.NDArray[np.intp], over: Array) -> float:
-    """Σ over·reach for coefficients that nothing holds."""
-    return float(over @ _box(risk, size, places)) if np.any(over) else 0.0
-
-
-def _box(risk: Risk, size: Array, places: npt.NDArray[np.intp]) -> Array:
-    """How far coefficients that nothing holds are taken to lie from 0, at most."""
-    constants = 1.0 if risk.offset is None else float(np.max(np.abs(risk.offset))) or 1.0
-    sizes = column_sizes(risk.rows)[places]
-    units = constants / np.where(sizes > 0, sizes, np.inf)
-    return RADIUS * np.maximum(units, np.max(size[places], initial=0.0))

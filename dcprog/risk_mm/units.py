@@ -17,7 +17,7 @@ from dcprog.foundation.blocked_matrix import BlockedMatrix
 from dcprog.foundation.sums import largest_sizes, means
 from dcprog.foundation.tolerances import SQUARABLE, USUAL
 from dcprog.risk.weighted import WeightedRisk
-from dcprog.rows.scores import Scores, column_sizes
+from dcprog.rows.scores import Scores, coefficient_units
 from dcprog.solvers.protocol import Solution
 
 if TYPE_CHECKING:
@@ -163,10 +163,7 @@ def margin_unit(risk: Risk) -> float:
 
 def usual_coefficients(risk: Risk) -> Array:
     """For each entry of θ the change that moves margins by about their unit; else 1."""
-    sizes = column_sizes(risk.rows)
-    with np.errstate(divide="ignore", over="ignore"):
-        usual = margin_unit(risk) / sizes
-    return np.where((usual > 0) & (usual < np.inf), usual, 1.0)
+    return coefficient_units(risk.rows, margin_unit(risk))
 
 
 def usual_coefficient(risk: Risk) -> float:

@@ -306,3 +306,10 @@ def column_sizes(rows: Any) -> Array:
         return np.ones(rows.shape[1])
     sizes = np.tile(rows.sizes, rows.n_scores)
     return np.concatenate([sizes, np.ones(rows.shape[1] - sizes.size)])
+
+
+def coefficient_units(rows: Any, margin: float) -> Array:
+    """For each entry of θ the change that moves margins by about `margin`; else 1."""
+    with np.errstate(divide="ignore", over="ignore"):
+        units = margin / column_sizes(rows)
+    return np.where((units > 0) & (units < np.inf), units, 1.0)

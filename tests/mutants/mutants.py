@@ -171,8 +171,8 @@ MUTANTS = [
     ),
     Mutant(
         "duality: half of what a ridge leaves open",
-        "return gap + float(over @ over) / (2 * ridge)",
-        "return gap + float(over @ over) / (4 * ridge)",
+        "fall = float(np.sum(over[held] ** 2 / (2 * l2[held])))",
+        "fall = float(np.sum(over[held] ** 2 / (4 * l2[held])))",
         ("tests/risk/test_duality.py",),
     ),
     Mutant(

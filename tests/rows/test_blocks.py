@@ -18,7 +18,6 @@ from dcprog.foundation.sums import (
     all_finite,
     largest_sizes,
     mean_sizes,
-    mean_squares,
     means,
     weighted_gram,
 )
@@ -71,7 +70,7 @@ def test_products_and_rows_are_those_of_the_whole(make: Make) -> None:
 @every
 def test_columns_and_gram_matrices_are_those_of_the_whole(make: Make) -> None:
     B, weights = data_matrix(make(X)), RNG.standard_normal(53)
-    for measure in (means, mean_sizes, mean_squares, largest_sizes):
+    for measure in (means, mean_sizes, largest_sizes):
         np.testing.assert_allclose(measure(B), measure(X), rtol=1e-12, atol=1e-15)
     for d in (weights, np.abs(weights)):
         for mean in (None, X.mean(axis=0)):

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dcprog.foundation.arrays import Array
-from dcprog.foundation.sums import coefficient_units, gram_with_constant, weighted_gram
+from dcprog.foundation.sums import gram_with_constant, weighted_gram
 from dcprog.solvers.linalg.cholesky import Cholesky
 
 if TYPE_CHECKING:
@@ -174,20 +174,11 @@ class RowHessian:
         self.c = self.scores.n_scores
         self._order = self.scores.places()
         self._place = np.argsort(self._order)
-        self._constants = np.zeros(1) if risk.offset is None else risk.offset
 
     @cached_property
     def X(self) -> Any:
         """X̃, an array or a sparse matrix of shape (n, d̃); a copy if there are intercepts."""
         return self.scores.augmented()
-
-    @cached_property
-    def units(self) -> Array:
-        """For each entry of θ, the change that moves margins by their constants' size; (p,)."""
-        units = coefficient_units(self.scores.X, self._constants)
-        if self.scores.fit_intercept:
-            units = np.append(units, coefficient_units(np.ones((1, 1)), self._constants))
-        return np.tile(units, self.c)[self._place]
 
     def hessian(self, curvature: Array, entries: Index) -> Array:
         """The rows and columns of AᵀDA for the given entries of θ.

@@ -13,9 +13,9 @@ import numpy.typing as npt
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.deadline import Deadline
 from dcprog.foundation.errors import SubproblemError
-from dcprog.foundation.sums import coefficient_units
 from dcprog.foundation.tolerances import LAST_PLACES, RADIUS
 from dcprog.losses import Pieces
+from dcprog.risk.duality import largest_units
 from dcprog.solvers.linalg.kronecker import Curvature
 from dcprog.solvers.protocol import ExactSolver, Solution
 from dcprog.solvers.warm_starts import WarmStarts
@@ -156,7 +156,7 @@ class Polyhedral:
             self.directions = _directions(rows, parts[2])
         self.code, self.const, self.rate = map(np.ascontiguousarray, parts)
         self._all = self.local(np.arange(len(self.code)))
-        self.units = np.tile(coefficient_units(self.X, self.const), self.c)
+        self.units = largest_units(risk)[self.order]
 
     @property
     def key(self) -> int:

@@ -129,7 +129,7 @@ class SparseMultipliers:
         self, problem: WeightedRisk, start: Array, tolerance: float, deadline: Deadline
     ) -> Solution:
         """The minimiser, certified by a duality gap."""
-        whole = SmoothProblem.of(problem, self.inner.rows.units)
+        whole = SmoothProblem.of(problem)
         pieces = self.risk.base.pieces
         assert pieces is not None
         theta, mu, steps, last = np.array(start, dtype=float), self._multipliers, 0, 1.0

@@ -121,7 +121,7 @@ class ProximalNewtonSolver(ExactSolver):
                 if deadline.left == 0 or error.point is None:
                     raise
                 start = error.point
-        smooth = SmoothProblem.of(problem, self.rows.units)
+        smooth = SmoothProblem.of(problem)
         theta, steps = np.array(start, dtype=float), 0
         if not np.any(theta):
             for base in softer_first(self.risk.base):

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.errors import SubproblemError
-from dcprog.foundation.tolerances import RADIUS, TOL
 from dcprog.losses import ConvexLoss
+from dcprog.risk.duality import penalty_gap
 from dcprog.risk.risk import Risk
 from dcprog.risk.weighted import WeightedRisk
 from dcprog.solvers.linalg.cholesky import MOST_UNKNOWNS
@@ -64,8 +64,6 @@ class SmoothProblem:
         The weights w ≥ 0 and the tilts t.
     l1, l2 : arrays of shape (p,)
         The weights l and q, at least 0.
-    units : array of shape (p,)
-        Typical sizes of the coefficients.
     """
 
     risk: Risk
@@ -74,13 +72,12 @@ class SmoothProblem:
     tilt: Array
     l1: Array
     l2: Array
-    units: Array = field(repr=False)
 
     @classmethod
-    def of(cls, problem: WeightedRisk, units: Array) -> SmoothProblem:
-        """The function of a weighted risk, for coefficients of the given sizes."""
+    def of(cls, problem: WeightedRisk) -> SmoothProblem:
+        """The function of a weighted risk."""
         sides = problem.row_weights, problem.row_tilts, *problem.penalty_weights
-        return cls(problem.risk, problem.risk.base, *sides, units)
+        return cls(problem.risk, problem.risk.base, *sides)
 
     def place(self, theta: Array, margins: Array | None = None) -> SmoothPlace:
         """The place at θ, whose margins are computed unless they are given."""
@@ -99,33 +96,13 @@ class SmoothProblem:
     def gap(self, theta: Array, slope: Array, losses: float) -> float:
         r"""An upper bound of F(θ) − min F, by the tangent of the losses at θ.
 
-        It is F(θ) minus the minimum over z of the losses' tangent at θ plus the penalty of z. As
-        the losses are nowhere below their tangent, it is a bound, and it separates into
-
-            l_j|θ_j| + ½q_jθ_j² + g_jθ_j + max_z [−g_j z − l_j|z| − ½q_j z²],
-
-        with the maximum (|g_j| − l_j)₊²/(2q_j). If q_j = 0 < l_j and there are no tilts, a point
-        below F(θ) has Σ l_j|z_j| ≤ F(θ) − inf of the losses; the maximum over that ball is taken,
-        so that the bound holds for all z. Other entries with q_j = 0 (free intercepts, and those
-        whose l_j allows a million times as much) are assumed to lie within ten times their largest
-        value and the units.
+        It is F(θ) minus the minimum over z of the losses' tangent at θ plus the penalty of z, see
+        :func:`~dcprog.risk.duality.penalty_gap`. The losses are nowhere below their tangent.
         """
-        over = np.maximum(np.abs(slope) - self.l1, 0.0)
-        held = self.l2 > 0
-        sizes = self.l1 * np.abs(theta) + 0.5 * self.l2 * theta**2
-        gap = float(np.sum(sizes + slope * theta))
-        gap += float(np.sum(over[held] ** 2 / (2 * self.l2[held])))
-        free = ~held
-        if not np.any(self.tilt):
-            reach = losses - self.base.lower * float(np.sum(self.weight)) + float(np.sum(sizes))
-            ball = free & (self.l1 * self._box(theta, free) > TOL * reach)
-            gap += reach * float(np.max(over[ball] / self.l1[ball], initial=0.0))
-            free &= ~ball
-        return gap + float(over[free] @ self._box(theta, free)[free])
-
-    def _box(self, theta: Array, free: Mask) -> Array:
-        """How far entries that nothing holds are taken to lie from 0, at most."""
-        return RADIUS * np.maximum(self.units, np.max(np.abs(theta[free]), initial=0.0))
+        penalties = float(np.sum(self.l1 * np.abs(theta) + 0.5 * self.l2 * theta**2))
+        above = losses - self.base.lower * float(np.sum(self.weight)) + penalties
+        above = np.inf if np.any(self.tilt) else above
+        return penalty_gap(self.risk, theta, slope, self.l1, self.l2, above)
 
 
 def working_set(place: SmoothPlace, moving: Mask, over: Array) -> Index:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,7 +17,6 @@ from dcprog.foundation.errors import SubproblemError
 from dcprog.foundation.tolerances import DIFFERENCE, FORCING, LOOSE, MOST_STEPS, STALLS, SUMMED
 from dcprog.solvers.jit import compiled
 from dcprog.solvers.linalg.cholesky import MOST_UNKNOWNS
-from dcprog.solvers.linalg.kronecker import RowHessian
 from dcprog.solvers.protocol import Solution, Takes
 from dcprog.solvers.smooth.sign_search import SignSearch
 from dcprog.solvers.smooth.smooth_problem import ROOM, SmoothPlace, SmoothProblem, working_set
@@ -423,10 +421,6 @@ class WeightedLasso:
         self._grams = WarmStarts(risk.rows, "weighted lasso")
         self._last: tuple[SmoothPlace, Index] | None = None
 
-    @cached_property
-    def _units(self) -> Array:
-        return RowHessian(self.risk).units
-
     @staticmethod
     def loosest(risk: Risk) -> float:
         """Very loose where runs go on from a step with the risk's own concave penalty."""
@@ -480,7 +474,7 @@ class WeightedLasso:
         gram: ColumnGram | None = self._grams.take()
         if gram is None or not gram.fits(X, weights):
             gram = ColumnGram(X, weights, self.risk.scores.fit_intercept)
-        return Profiled(SmoothProblem.of(problem, self._units), gram, curvature)
+        return Profiled(SmoothProblem.of(problem), gram, curvature)
 
     def _descend(
         self, profiled: Profiled, start: Array, tolerance: float, deadline: Deadline
