@@ -33,16 +33,31 @@ class Design:
         """Whether the formula has a constant, as it has without ``0 +``."""
         return CONSTANT in self.spec.column_names
 
+    @property
+    def names(self) -> list[str]:
+        """The names of the features."""
+        return [name for name in self.spec.column_names if name != CONSTANT]
+
+    def features(self, X: Any) -> Any:
+        """The features of a DataFrame of variables; X itself if it has the features."""
+        columns = getattr(X, "columns", None)
+        return X if columns is None or list(columns) == self.names else self(X)
+
     def __call__(self, data: Any) -> Any:
         """The features, without the constant, as a DataFrame.
 
         Raises
         ------
         ValueError
-            There are missing values, or categories that the data of the fit do not have.
+            A variable or values are missing, or there are categories that the data of the fit do
+            not have.
         """
         from formulaic.errors import DataMismatchWarning
 
+        known = getattr(data, "columns", data)
+        missing = sorted(set(map(str, self.spec.required_variables)).difference(known))
+        if missing:
+            raise ValueError(f"formula={self.formula!r}: the data have no {', '.join(missing)}")
         with warnings.catch_warnings():
             warnings.simplefilter("error", DataMismatchWarning)
             try:

@@ -200,8 +200,8 @@ class Regressor(RegressorMixin, LinearInference, LoopEstimator):
         """The estimator fitted to a DataFrame by a formula; formulaic must be installed.
 
         Rows with missing values are left out. Names of coefficients are those of the formula's
-        columns. The attribute ``design_`` makes features of other data:
-        ``model.predict(model.design_(other))``.
+        columns. The methods of the fitted estimator take a DataFrame of the formula's variables,
+        or of its columns, which the attribute ``design_`` makes: ``model.design_(other)``.
 
         Parameters
         ----------
@@ -234,7 +234,7 @@ class Regressor(RegressorMixin, LinearInference, LoopEstimator):
         >>> model = MMRegressor.from_formula("y ~ x", data)
         >>> model.summary().names
         ['x', 'intercept']
-        >>> model.predict(model.design_(pd.DataFrame({"x": [10.0]}))).round()
+        >>> model.predict(pd.DataFrame({"x": [10.0]})).round()
         array([21.])
         """
         if "fit_intercept" in parameters:
@@ -259,6 +259,13 @@ class Regressor(RegressorMixin, LinearInference, LoopEstimator):
 
     def _checks(self) -> dict[str, Any]:
         return super()._checks() | {"y_numeric": True}
+
+    def _validated(self, X: Any, *y: Any, reset: bool = True) -> Any:
+        if reset:
+            self.__dict__.pop("design_", None)  # of the formula of a former fit
+        elif hasattr(self, "design_"):
+            X = self.design_.features(X)
+        return super()._validated(X, *y, reset=reset)
 
     def _point(self, declared: Declaration, theta: Array) -> dict[str, Any]:
         point = super()._point(declared, theta)

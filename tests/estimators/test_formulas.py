@@ -49,6 +49,25 @@ def test_other_data_have_the_categories_of_the_fit() -> None:
         model.design_(pd.DataFrame({"age": [1.0, np.nan], "site": ["w", "v"]}))
 
 
+def test_methods_take_the_variables_of_the_formula() -> None:
+    frame = _frame()
+    model = MMRegressor.from_formula("loss ~ log(age) + C(site)", frame)
+    columns, y = model.design_(frame), frame["loss"]
+    np.testing.assert_array_equal(model.predict(frame), model.predict(columns))
+    np.testing.assert_array_equal(model.predict_interval(frame), model.predict_interval(columns))
+    for method in (model.score, model.score_robust, model.objective):
+        assert method(frame, y) == method(columns, y)
+    np.testing.assert_array_equal(model.outlier_weights(frame, y), model.outlier_weight_)
+    with pytest.raises(ValueError, match="the data have no site"):
+        model.predict(frame[["age"]])
+
+
+def test_a_fit_to_columns_forgets_the_formula() -> None:
+    model = MMRegressor.from_formula("loss ~ log(age)", _frame())
+    X = pd.DataFrame({"age": np.arange(9.0)})
+    assert model.fit(X, 2 * X["age"]).predict(X[:2]) == pytest.approx([0, 2], abs=1e-6)
+
+
 def test_missing_values_and_constants() -> None:
     frame = _frame()
     frame.loc[3, "age"] = np.nan
