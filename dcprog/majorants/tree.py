@@ -433,9 +433,9 @@ def extended(atom: cp.Expression, args: Sequence[Array], edge: float = EDGE) -> 
     """The atom φ, extended outward from `edge` inside its domain along its tangent there.
 
     The extension is concave, lies above φ, equals φ from `edge` on, and every tangent touches it.
-    An outer loop that compares values of the extension descends exactly.
+    An outer loop that compares values of the extension descends exactly. Of NaN it is NaN.
     """
-    point = interior(atom, args, edge)
+    point = interior(atom, [np.where(np.isnan(a), 0.0, a) for a in args], edge)
     here = np.asarray(atom.numeric(point), dtype=float).reshape(atom.shape)
     if all(np.array_equal(p, a) for p, a in zip(point, args, strict=True)):
         return here

@@ -12,7 +12,7 @@ from cvxpy.atoms.elementwise.hyperbolic import asinh, atanh, tanh
 from cvxpy.atoms.elementwise.trig import cos, tan
 
 from dcprog.majorants.rules import Frame, fresh_context
-from dcprog.majorants.tree import Values, evaluate, nodes, pull_back
+from dcprog.majorants.tree import Values, evaluate, extended, nodes, pull_back
 from dcprog.problem.majorised_problem import finite_in_domain
 
 X, Y, M, S = (3,), (), (2, 3), (3, 3)
@@ -273,6 +273,12 @@ def test_the_edge_has_the_width_of_the_arguments() -> None:
 )
 def test_finite_in_domain(build: Build, point: Any, expected: bool) -> None:
     assert finite_in_domain(build(variable(X, point))) is expected
+
+
+def test_a_tangent_carried_on_beyond_the_edge_keeps_nan() -> None:
+    root = cp.sqrt(cp.Variable(3))
+    value = extended(root, [np.array([np.nan, 0.0, 4.0])], 1.0)
+    np.testing.assert_allclose(value, [np.nan, 0.5, 2.0])
 
 
 def test_nothing_is_finite_without_values() -> None:
