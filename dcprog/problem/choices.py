@@ -87,19 +87,24 @@ def _inner(arg: cp.Expression) -> cp.Expression:
 
 
 def _of_many(node: cp.Expression, values: Values) -> Iterator[Choice]:
-    """At one entry the chosen argument and another one exchange their values."""
-    if node.size > MOST or any(arg.shape != node.shape for arg in node.args):
+    """At one entry the chosen argument and another one exchange their values.
+
+    If one of them is a number for all entries, the other's value is reflected at it.
+    """
+    if node.size > MOST:
         return
-    stack = np.array([values.array(arg).ravel(order="F") for arg in node.args])
+    spread = (np.broadcast_to(values.array(arg), node.shape) for arg in node.args)
+    stack = np.array([value.ravel(order="F") for value in spread])
+    has_entries = [arg.shape == node.shape for arg in node.args]
     sign = -1.0 if isinstance(node, cp.minimum) else 1.0
     chosen = np.argmax(sign * stack, axis=0)
     for place, here in enumerate(chosen):
         for there in range(len(stack)):
-            if there == here:
+            pair = [k for k in (here, there) if has_entries[k]]
+            if there == here or not pair:
                 continue
+            both = stack[[here, there], place]
             moved = stack.copy()
-            moved[[here, there], place] = stack[[there, here], place]
-            exchanged = {
-                node.args[k]: moved[k].reshape(node.shape, order="F") for k in (here, there)
-            }
-            yield Choice(exchanged, float(abs(stack[here, place] - stack[there, place])))
+            moved[[here, there], place] = both[::-1] if len(pair) == 2 else 2 * both[::-1] - both
+            elsewhere = {node.args[k]: moved[k].reshape(node.shape, order="F") for k in pair}
+            yield Choice(elsewhere, float(abs(both[1] - both[0])))

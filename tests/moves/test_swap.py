@@ -36,7 +36,14 @@ def least_of_entries(seed: int, strength: float) -> cp.Problem:
     return cp.Problem(cp.Minimize(strength * cp.min(costs) + cp.sum_squares(x)))
 
 
-@pytest.mark.parametrize("make", [trimmed_lasso, nearest_centre, least_of_entries])
+def capped(seed: int, strength: float) -> cp.Problem:
+    rng = np.random.default_rng(seed)
+    x = cp.Variable(2)
+    misses = cp.square(rng.normal(size=(6, 2)) @ x - rng.normal(size=6))
+    return cp.Problem(cp.Minimize(strength * cp.sum(cp.minimum(misses, 1))), [cp.norm1(x) <= 3])
+
+
+@pytest.mark.parametrize("make", [trimmed_lasso, nearest_centre, least_of_entries, capped])
 def test_majorants_of_other_choices_are_nowhere_below(make: Any) -> None:
     surrogate = ProblemSurrogate(make(0, 2.0))
     rng = np.random.default_rng(0)
@@ -71,6 +78,16 @@ def test_minimisers_of_other_choices_meet_constraints_and_are_best_for_them() ->
     assert min(found) == pytest.approx(1 + 4 + 9, abs=1e-3)
     (point,) = Swap().points(surrogate, begun, Budget())
     assert point == pytest.approx([0, 0, 0, -4], abs=1e-3)
+
+
+def test_a_fixed_cost_written_for_all_entries_at_once_is_given_up() -> None:
+    """min(x/δ, 1): one number is the cap of all entries."""
+    x = cp.Variable(3, nonneg=True)
+    cost = cp.sum(cp.minimum(x / 1e-3, 1)) + cp.sum_squares(x)
+    surrogate = ProblemSurrogate(cp.Problem(cp.Minimize(cost), [cp.sum(x) == 1]))
+    begun = np.array([0.4, 0.3, 0.3])
+    (point,) = Swap().points(surrogate, begun, Budget())
+    assert surrogate.value(point) == pytest.approx(2, abs=1e-2)
 
 
 def test_outliers_are_exchanged_until_the_others_fit() -> None:
