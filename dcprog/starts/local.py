@@ -59,18 +59,20 @@ class Local(OfProblem):
     def refusal(self, surrogate: ProblemSurrogate) -> str | None:
         """Refuse kinks that no epigraph removes, cones, and more than a few hundred entries."""
         reason = unfit(surrogate)
-        if reason != KINKS:
+        if reason not in (None, KINKS):
             return reason
         try:
-            return None if SmoothProblem(surrogate).is_few else KINKS
+            with np.errstate(all="ignore"):
+                self._smooth = SmoothProblem(surrogate)
         except Kinked:
             return KINKS
+        return None if self._smooth.is_few else reason
 
     def points(self, surrogate: Surrogate, budget: Budget) -> Iterable[Array | Candidate]:
         """The lowest minima; feasible ones come first."""
         assert isinstance(surrogate, ProblemSurrogate)
         with np.errstate(all="ignore"):
-            smooth = SmoothProblem(surrogate)
+            smooth = self._smooth  # of the problem that was taken
             found: list[tuple[float, float, Array]] = []
             for count, x in enumerate(_begins(surrogate, smooth, budget)):
                 if count >= budget.effort.local and not found:
