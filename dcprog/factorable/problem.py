@@ -15,6 +15,7 @@ from dcprog.factorable.terms import Ranges, Row
 from dcprog.factorable.translation import Translation
 from dcprog.foundation.arrays import Array, dense
 from dcprog.foundation.errors import NotBoundable
+from dcprog.foundation.kept_values import values_kept
 from dcprog.foundation.tolerances import (
     DIFFERENCE,
     FEASIBLE,
@@ -441,13 +442,11 @@ class FactorableProblem:
     @contextmanager
     def untouched(self) -> Iterator[None]:
         """A context that restores the user's variables and the problem's fields."""
-        values = [(v, v.value) for v in self.points.variables]
         fields = self.problem._value, self.problem._status
         try:
-            yield
+            with values_kept(self.points.variables):
+                yield
         finally:
-            for variable, value in values:
-                variable.save_value(value)
             self.problem._value, self.problem._status = fields
 
     def at(self, x: Array) -> Point:

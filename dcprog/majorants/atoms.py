@@ -35,6 +35,7 @@ from cvxpy.atoms.elementwise.trig import cos, sin, tan
 from scipy import special
 
 from dcprog.foundation.arrays import Array, dense, unvec, vec
+from dcprog.foundation.kept_values import values_kept
 from dcprog.foundation.tolerances import FEASIBLE, ROUNDING
 
 
@@ -509,14 +510,10 @@ def perspective_value(atom: Any, args: list[Any], slack: float) -> Any:
     if f is None:  # a closed f has 0·f(0/0) = 0; elsewhere cvxpy needs the recession function
         return np.nan if any(np.any(a) for a in args[1:]) else 0.0 * s
     variables = atom.f.variables()
-    before = [v.value for v in variables]
-    try:
+    with values_kept(variables):
         for variable, array in zip(variables, args[1:], strict=True):
             variable.save_value(np.asarray(array) / (s or 1.0))
         return (s or 1.0) * np.asarray(f.value, dtype=float)
-    finally:
-        for variable, array in zip(variables, before, strict=True):
-            variable.save_value(array)
 
 
 # ----------------------------------------------------------------------------------------------

@@ -15,6 +15,7 @@ from cvxpy.constraints import PSD, SOC, Equality, Inequality, NonNeg, NonPos, Ze
 
 from dcprog.engine.theorems import Fact, Hypotheses
 from dcprog.foundation.arrays import Array, unvec
+from dcprog.foundation.kept_values import values_kept
 from dcprog.foundation.regularity import KINKED, SMOOTH, STEEP, UNKNOWN, Regularity
 from dcprog.foundation.tolerances import RANK, ROUNDING
 from dcprog.majorants.affine import Box
@@ -232,12 +233,8 @@ def _modulus(surrogate: ProblemSurrogate) -> float:
         or {v.id for b in bowls for v in b.variables()} != {v.id for v in variables}
     ):
         return 0.0
-    before = [(v, v.value) for v in variables]
-    try:
+    with values_kept(variables):
         values = np.linalg.eigvalsh(_hessian(bowls, variables))
-    finally:
-        for variable, value in before:
-            variable.save_value(value)
     return float(values[0] * (1 - ROUNDING)) if values[0] > RANK * values[-1] else 0.0
 
 

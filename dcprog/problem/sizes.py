@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from functools import cached_property
 from typing import Any
 
@@ -11,6 +10,7 @@ import cvxpy as cp
 import numpy as np
 
 from dcprog.foundation.arrays import Array
+from dcprog.foundation.kept_values import values_kept
 from dcprog.foundation.tolerances import BESIDE, NEGLIGIBLE, STILL
 from dcprog.majorants.tree import Values
 from dcprog.problem.majorised_problem import MajorisedProblem
@@ -54,25 +54,15 @@ class NaturalUnits:
     @cached_property
     def _answer(self) -> tuple[Array, float]:
         """The unit, and the variation."""
-        with self._values_kept():
+        with values_kept(self._points.variables):
             return self._measured()
 
     def change(self, x: Array, step: Array) -> float:
         """The larger change of the objective by a step either way; 0 where it is not finite."""
-        with self._values_kept(), np.errstate(invalid="ignore"):
+        with values_kept(self._points.variables), np.errstate(invalid="ignore"):
             here, *there = (self._objective(x + side * step) for side in (0.0, 1.0, -1.0))
             changes = np.abs(np.array(there) - here)
         return float(np.max(changes, where=np.isfinite(changes), initial=0.0))
-
-    @contextmanager
-    def _values_kept(self) -> Iterator[None]:
-        variables = self._points.variables
-        before = [v.value for v in variables]
-        try:
-            yield
-        finally:
-            for variable, value in zip(variables, before, strict=True):
-                variable.save_value(value)
 
     def _objective(self, x: Array) -> float:
         """The objective at x; NaN where it has no value."""

@@ -10,6 +10,7 @@ import numpy as np
 from dcprog.engine.certificate import Examination, criticality_gap
 from dcprog.engine.theorems import Hypotheses, Theorems, theorems_of
 from dcprog.foundation.arrays import Array
+from dcprog.foundation.kept_values import values_kept
 from dcprog.problem.hypotheses import hypotheses_of_problem
 from dcprog.problem.surrogate import ProblemSurrogate
 from dcprog.reductions.chain import chain
@@ -39,9 +40,7 @@ class ProblemExaminer:
     @np.errstate(all="ignore")
     def __call__(self, x: Array, time_limit: float | None = None) -> Examination:
         """Gap, scale, violation, stationarity at x and theorems; variables keep their values."""
-        is_written = isinstance(self.problem, cp.Problem)
-        before = [(v, v.value) for v in self.problem.variables()] if is_written else []
-        try:
+        with values_kept(_variables(self.problem)):
             task = task_of(self._ended, self._solver)
             surrogate = task.surrogate()
             gap = criticality_gap(surrogate, x, time_limit)
@@ -49,9 +48,6 @@ class ProblemExaminer:
             seen = surrogate.nearby.stationarity(x, time_limit)
             task.keep()
             return Examination(gap, scale, violation, seen, theorems_of_surrogate(surrogate))
-        finally:
-            for variable, value in before:
-                variable.save_value(value)
 
 
 # ----------------------------------------------------------------------------------------------
@@ -114,10 +110,9 @@ def which_theorem(problem: Any) -> Theorems:
     linked = chain(problem)
     if linked.has_whole_numbers:
         raise ValueError("the problem has integer variables: the loop solves only for the others")
-    written = isinstance(linked.problem, cp.Problem)
-    before = [(v, v.value) for v in linked.problem.variables()] if written else []
-    try:
+    with values_kept(_variables(linked.problem)):
         return theorems_of_surrogate(task_of(linked.problem).surrogate())
-    finally:
-        for variable, value in before:
-            variable.save_value(value)
+
+
+def _variables(problem: Any) -> list[cp.Variable]:
+    return problem.variables() if isinstance(problem, cp.Problem) else []

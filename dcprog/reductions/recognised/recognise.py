@@ -22,6 +22,7 @@ from cvxpy.atoms.quad_form import QuadForm
 from cvxpy.atoms.quad_over_lin import quad_over_lin
 
 from dcprog.foundation.arrays import Array, dense, vec
+from dcprog.foundation.kept_values import values_kept
 from dcprog.foundation.tolerances import DECADES, KNOWN_DIGITS, ROUNDING
 from dcprog.losses import Loss, absolute, cap, log, power, square
 from dcprog.majorants.affine import Adjoint, atom_jacobian
@@ -641,14 +642,13 @@ def agreed_constant(objective: cp.Expression, sign: float, risk: Risk, points: P
     Unrecognised
         The difference is not constant.
     """
-    before = [v.value for v in points.variables]
     rng, unit = np.random.default_rng(0), usual_coefficients(risk)
 
     def value(theta: Array) -> float:
         points.load(theta)
         return sign * float(Values().array(objective).sum())
 
-    try:
+    with values_kept(points.variables):
         origin = np.zeros(points.size)
         here, known = value(origin), risk(origin)
         constant = here - known
@@ -659,9 +659,6 @@ def agreed_constant(objective: cp.Expression, sign: float, risk: Risk, points: P
             apart = abs(value(theta) - risk(theta) - constant)
             if not apart <= KNOWN_DIGITS * risk.magnitude(theta) + ROUNDING * abs(constant):
                 raise Unrecognised("another function")
-    finally:
-        for variable, array in zip(points.variables, before, strict=True):
-            variable.save_value(array)
     return constant
 
 
