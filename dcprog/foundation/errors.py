@@ -186,6 +186,8 @@ class TrivialSolutionWarning(UserWarning):
 
     All coefficients are 0, all samples are predicted as of one class, or more than a quarter of
     them is given up. A lower point may exist: ``effort="high"`` or more `n_starts` look for it.
+    In a search over penalties, where large ones have such solutions, every fit warns unless the
+    category is silenced: ``warnings.simplefilter("ignore", dc.TrivialSolutionWarning)``.
 
     Examples
     --------
