@@ -98,10 +98,10 @@ def designed(formula: str, data: Any) -> tuple[Design, Any, Array]:
         The left side of the formula is not one number a row, or the right side has no feature.
     """
     try:
-        from formulaic import Formula
+        from formulaic import model_matrix
     except ImportError as error:
         raise ImportError('formulas need formulaic: pip install "dcprog[formulas]"') from error
-    matrices = Formula(formula).get_model_matrix(data)
+    matrices = model_matrix(formula, data, context=None)
     targets = getattr(matrices, "lhs", None)
     if targets is None or targets.shape[1] != 1:
         found = "no target" if targets is None else f"the targets {list(targets.columns)}"

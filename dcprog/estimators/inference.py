@@ -23,11 +23,14 @@ from dcprog.estimators.covariances import (
 )
 from dcprog.estimators.parameters import DeclaredEstimator
 from dcprog.foundation.arrays import Array
+from dcprog.foundation.errors import warn
+from dcprog.foundation.parameters import names_nearest
 from dcprog.foundation.table import Table
 from dcprog.foundation.tolerances import KNOWN_DIGITS, LEVEL
 from dcprog.risk.risk import Risk
 
 INTERCEPT = "intercept"
+UNUSUAL = 0.5  # levels below it are those of statsmodels' alpha, more often than not
 
 
 @dataclass(frozen=True)
@@ -107,6 +110,9 @@ def interval_of(centre: Array, errors: Array, level: float, df: float) -> Array:
     """The intervals centre ± quantile·errors of the t distribution, of shape (k, 2)."""
     if not 0 < level < 1:
         raise ValueError(f"level={level!r}: a number between 0 and 1 is needed")
+    if level < UNUSUAL:
+        told = f"level={level:g}: the intervals hold with a probability of {level:.0%}"
+        warn(f"{told}; if alpha={level:g} is meant, write level={1 - level:g}", UserWarning)
     share = (1 + level) / 2
     reach = float(ndtri(share) if np.isinf(df) else stdtrit(df, share)) * errors
     return np.column_stack([centre - reach, centre + reach])
@@ -216,6 +222,7 @@ class CoefficientInference(DeclaredEstimator):
         names, df = self._coefficient_names(), self._degrees_of_freedom()
         return CoefficientTable(self._title(), names, self._coefficients(), errors, df)
 
+    @names_nearest
     def conf_int(self, level: float = LEVEL) -> Array:
         """The confidence intervals of the coefficients, the intercept last.
 
@@ -414,6 +421,7 @@ class LinearInference(CoefficientInference):
 
     # ---- intervals of predictions ----------------------------------------------------------------
 
+    @names_nearest
     def predict_interval(
         self, X: npt.ArrayLike, level: float = LEVEL, *, kind: str = "prediction"
     ) -> Array:

@@ -213,6 +213,19 @@ PARTS: dict[str, tuple[Any, Mapping[str, Any], Callable[[str], Any], str]] = {
     "penalty": (Penalty, PENALTIES, named_penalty, "dc.l2(1.0)"),
 }
 
+# What R, statsmodels and scikit-learn call some of them.
+OTHER_NAMES = {
+    "bisquare": "tukey",
+    "biweight": "tukey",
+    "tukeybiweight": "tukey",
+    "lad": "absolute",
+    "squared_error": "square",
+    "quantile": "pinball",
+    "log_loss": "logistic",
+    "lasso": "l1",
+    "ridge": "l2",
+}
+
 AUTO = "auto"  # the value of a parameter that the data determine
 
 
@@ -236,7 +249,7 @@ def part_of(which: str, value: Any) -> Any:
         return make(value)
     told = advice(value, kind, "")
     if not told.startswith("write"):  # otherwise the named function needs arguments
-        told = meant(value, known)
+        told = meant(OTHER_NAMES.get(value.lower(), value), known)
     raise ValueError(f"{which}={value!r}: no {which} has this name; {told}")
 
 

@@ -62,6 +62,16 @@ def test_methods_take_the_variables_of_the_formula() -> None:
         model.predict(frame[["age"]])
 
 
+def test_a_dot_is_all_other_variables() -> None:
+    frame = _frame()
+    model = MMRegressor.from_formula("loss ~ .", frame)
+    usual = MMRegressor.from_formula("loss ~ age + site", frame)
+    assert model.summary().names == usual.summary().names
+    np.testing.assert_array_equal(
+        model.predict(frame[["site", "age"]]), usual.predict(frame[["age", "site"]])
+    )
+
+
 def test_a_fit_to_columns_forgets_the_formula() -> None:
     model = MMRegressor.from_formula("loss ~ log(age)", _frame())
     X = pd.DataFrame({"age": np.arange(9.0)})

@@ -136,6 +136,16 @@ def test_the_summary_is_a_table_of_names() -> None:
         table.interval(1.0)
 
 
+def test_the_level_of_other_packages_is_told_apart() -> None:
+    """Statsmodels' alpha=0.05 is level=0.95."""
+    model = dc.RobustRegressor().fit(*_data())
+    with pytest.warns(UserWarning, match=r"probability of 5%; if alpha=0.05 is meant, .*=0\.95"):
+        model.conf_int(0.05)
+    other: dict[str, Any] = {"alpha": 0.05}
+    with pytest.raises(TypeError, match="no parameter 'alpha': choose one of 'level'"):
+        model.conf_int(**other)
+
+
 def test_a_kernel_has_none() -> None:
     X, y = _data(30)
     model = dc.RobustRegressor(kernel="rbf").fit(X, y)
