@@ -17,7 +17,18 @@ from dcprog.factorable.problem import (
     inside,
     restored,
 )
-from dcprog.factorable.terms import AWAY, ZERO, Operation, Ranges, Row, Sin, Written, XLogX, scip
+from dcprog.factorable.terms import (
+    AWAY,
+    LARGEST,
+    ZERO,
+    Operation,
+    Ranges,
+    Row,
+    Sin,
+    Written,
+    XLogX,
+    scip,
+)
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.deadline import interrupts_held
 from dcprog.foundation.errors import NotBoundable, WrongBound
@@ -44,9 +55,6 @@ FINEST = 1e-8
 # last share is still a thousand times the rounding error of the terms.
 TYPICAL_OBJECTIVE = (1e-4, *[1e-7] * 2)
 ROUNDS = len(TYPICAL_OBJECTIVE)
-
-# The largest coefficient of a model, in units of its row: SCIP takes 1e20 for infinite.
-LARGEST = 1e15
 
 
 class ScipModel:

@@ -8,6 +8,7 @@ Each operation states its range on intervals and its expression for SCIP.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -245,6 +246,8 @@ class Terms:
 ZERO = 1e-9
 # Entropies are taken this far from 0, in units of their argument.
 AWAY = 2 * ZERO
+# The largest number of a model, in its unit: SCIP takes 1e20 for infinite.
+LARGEST = 1e15
 # No exponential of a larger number is formed: e^20 is 5e8 times the 1 that is added to it.
 WIDE = 20.0
 
@@ -370,15 +373,21 @@ class Log(Unary):
 
     def has_pole(self, arg: Written) -> bool:
         """True if the argument may be near 0."""
-        return arg.lo <= FEASIBLE
+        return arg.lo <= FEASIBLE * self._unit(arg)
 
     def expression(self, arg: Written) -> tuple[Any, float]:
-        """The logarithm of the whole argument."""
-        return scip().log(arg.whole), 1.0
+        """The logarithm of the argument in a unit, plus that of the unit."""
+        unit = self._unit(arg)
+        return scip().log(arg.expression * (arg.factor / unit)) + math.log(unit), 1.0
 
     def equation(self, value: Any, arg: Written, size: float) -> Any:
-        """The difference of e^value and the argument."""
-        return (scip().exp(value) - arg.whole) * (1 / size)
+        """The difference of e^value and the argument, both in the unit of the argument."""
+        return (scip().exp(value - math.log(arg.factor)) - arg.expression) * (arg.factor / size)
+
+    @staticmethod
+    def _unit(arg: Written) -> float:
+        """1, or the argument's unit if the argument may be above LARGEST."""
+        return arg.factor if arg.hi > LARGEST else 1.0
 
 
 class XLogX(Unary):

@@ -241,6 +241,15 @@ def test_an_entropy_at_its_edge_is_not_cut_off() -> None:
     assert (bound.status, bound.objective) == ("proved", -2.0)
 
 
+@pytest.mark.parametrize("width", [60.0, 200.0])
+def test_a_log_of_what_scip_takes_for_infinite_is_not_cut_off(width: float) -> None:
+    x, y = cp.Variable(bounds=[0, width]), cp.Variable(bounds=[0, 1])
+    bound = dc.lower_bound(cp.Problem(cp.Minimize(-cp.log(cp.exp(x) + cp.exp(y)))))
+    assert bound.value <= -np.logaddexp(width, 1.0)
+    bound = dc.lower_bound(cp.Problem(cp.Minimize(y - cp.log(1 + (x * 1e6) ** 4))))
+    assert bound.value <= -np.log1p((width * 1e6) ** 4)
+
+
 def test_rounding_at_the_edge_of_a_root_moves_no_bound() -> None:
     x = cp.Variable(2)
     mean = cp.geo_mean(cp.hstack([2.99 - x[0], cp.exp(-x[1] - 0.6)]), p=[1, 3])
