@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
+from copy import copy
 from dataclasses import KW_ONLY
 from functools import partial
 from itertools import product
@@ -182,7 +183,10 @@ class PathSearch(SampleInput, DeclaredEstimator, ABC):
 
         Intervals and p-values are those of the chosen λ: they do not count the choice.
         """
-        return self._best().summary()
+        best = copy(self._best())  # which is fitted to an array
+        if hasattr(self, "feature_names_in_"):
+            best.feature_names_in_ = self.feature_names_in_
+        return best.summary()
 
     def _best(self) -> Any:
         check_is_fitted(self)

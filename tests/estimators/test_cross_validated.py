@@ -135,6 +135,16 @@ def test_a_grid_of_penalties_sets_the_weight_of_each() -> None:
     assert names[best["penalty"]] in best
 
 
+def test_the_summary_has_the_names_of_the_features() -> None:
+    frame = load_iris(as_frame=True).data
+    single = dc.RobustRegressor("huber", dc.l2(1.0), n_starts=1)
+    search = dc.RobustRegressorCV(single, LAMBDAS, cv=2)
+    table = search.fit(frame.iloc[:, 1:], frame.iloc[:, 0]).summary()
+    assert table.names == [*frame.columns[1:], "intercept"]
+    search.fit(X[:, 1:], X[:, 0])
+    assert search.summary().names[0] == "x0"
+
+
 def test_the_summary_is_the_best_estimators() -> None:
     search = dc.RobustRegressorCV(lambdas=[1.0], cv=2).fit(*_targets(n=40, d=3))
     assert str(search.summary()) == str(search.best_estimator_.summary())
