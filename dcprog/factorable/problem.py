@@ -11,7 +11,7 @@ import cvxpy as cp
 import numpy as np
 import numpy.typing as npt
 
-from dcprog.factorable.terms import Ranges, Row
+from dcprog.factorable.terms import Power, Product, Ranges, Row
 from dcprog.factorable.translation import Translation
 from dcprog.foundation.arrays import Array, dense
 from dcprog.foundation.errors import NotBoundable
@@ -151,6 +151,9 @@ SAMPLES = 32
 FEW_SAMPLES = 8
 # Bounds are narrowed if a term may be this many times as large as at the samples.
 WILD = 1e8
+# The roots of a quadratic equation are two values if its discriminant is at least this share of its
+# terms: the tolerance of constraints blurs roots that are closer.
+APART = 1e-2
 # Attributes of variables that mean bounds, and those that mean whole numbers.
 BOUNDS = ("nonneg", "nonpos", "pos", "neg", "bounds")
 WHOLE = ("integer", "boolean")
@@ -216,6 +219,8 @@ class FactorableProblem:
         True if a constraint without variables does not hold.
     whole : bool array of shape (p,)
         The entries that must be whole numbers.
+    roots : mapping of entry to pair of float
+        The two values of entries that an equation such as x² = 1 or y(1 − y) = 0 leaves.
 
     Raises
     ------
@@ -259,6 +264,7 @@ class FactorableProblem:
         self.whole = self.points.pack(flags).astype(bool)
         self.lo, self.hi = self._edges()
         self._declared = self.lo.copy(), self.hi.copy()
+        self.roots = self._roots()
         self.uses = self._uses()
         self._narrow()
         self._learn()
@@ -314,8 +320,41 @@ class FactorableProblem:
         lo[self.whole] = np.ceil(lo[self.whole] - KNOWN_DIGITS)
         hi[self.whole] = np.floor(hi[self.whole] + KNOWN_DIGITS)
 
+    def _roots(self) -> dict[int, tuple[float, float]]:
+        """The two roots, in order, of quadratic equations in one entry."""
+        found: dict[int, tuple[float, float]] = {}
+        for row in self.zero:
+            products = [(c, self._factors(column)) for column, c in row.terms[:4]]
+            entries = {j for _, factors in products for f in factors for j, _ in f.terms}
+            if len(entries) != 1 or max(entries) >= self.terms.size:
+                continue
+            polynomial = np.array([0.0, 0.0, row.constant])
+            for coefficient, factors in products:
+                product = np.array([coefficient])
+                for factor in factors:
+                    product = np.polymul(product, [factor.terms[0][1], factor.constant])
+                polynomial = np.polyadd(polynomial, product)
+            a, b, c = polynomial
+            discriminant = b * b - 4 * a * c
+            if a != 0 and discriminant > APART * (b * b + abs(4 * a * c)):
+                middle, half = -b / (2 * a), abs(np.sqrt(discriminant) / (2 * a))
+                found[entries.pop()] = float(middle - half), float(middle + half)
+        return found
+
+    def _factors(self, column: int) -> tuple[Row, ...]:
+        """The rows whose product the column is: itself unless it is a square or a product."""
+        if column < self.terms.size:
+            return (self.terms.variable(column),)
+        operation, args = self.terms.operations[column - self.terms.size]
+        if isinstance(operation, Product):
+            return args
+        return args * 2 if operation == Power(2) else (self.terms.variable(column),)
+
     def _narrow(self) -> None:
         """Tighten the bounds of the variables by the constraints."""
+        for j, (low, high) in self.roots.items():
+            away = FEASIBLE * (high - low)
+            self.lo[j], self.hi[j] = max(self.lo[j], low - away), min(self.hi[j], high + away)
         propagate(self.lo, self.hi, self.below + self.zero + [-row for row in self.zero])
         self._round_whole(self.lo, self.hi)
         self._mend()

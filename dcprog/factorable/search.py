@@ -111,7 +111,7 @@ class ScipModel:
         self._moved: list[tuple[Any, float, Row]] = []
         self._top: Any = None
         for j in range(problem.terms.size):
-            self._add_variable(j)
+            self._add_variable(j, loose)
         for j, operation, args in problem.terms.terms():
             if j in self._uses:
                 self._add_term(j, operation, args)
@@ -137,11 +137,16 @@ class ScipModel:
         largest = max(abs(c) * self._expressions[j][1] for j, c in row.terms)
         return _power_of_two(max(self._sizes.of_terms(row, share), largest / LARGEST))
 
-    def _add_variable(self, j: int) -> None:
+    def _add_variable(self, j: int, loose: bool) -> None:
         row = self._problem.terms.variable(j)
         lo, hi = float(self._lo[j]), float(self._hi[j])
         if self._problem.whole[j]:
             self._variables[j] = self._expressions[j] = self._new(j, 1.0, "I"), 1.0
+            return
+        low, high = self._problem.roots.get(j, (np.nan, np.nan))
+        if lo <= low and high <= hi and not loose:
+            unit, self._origins[j] = high - low, low
+            self._variables[j] = self._expressions[j] = self._new(j, unit, "I"), unit
             return
         unit = self._unit_of(row)
         if 0 < hi - lo < SMALL * max(abs(lo), abs(hi)):
