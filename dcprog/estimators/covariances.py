@@ -87,7 +87,8 @@ def ridge_of(risk: Risk, active: Array) -> Array:
 NO_ERRORS = "standard errors are NaN: "
 FLAT = (
     "the curvature of the objective, as estimated from the residuals, is not positive at these "
-    "coefficients. A smoother loss, such as tukey, or a bootstrap can tell them"
+    "coefficients. A smoother loss, such as tukey or, of classes, dc.welsch(dc.logistic(), 2.0), "
+    "or a bootstrap can tell them"
 )
 DEPENDENT = (
     "the columns of the features are linearly dependent, or constant beside an intercept. Drop "

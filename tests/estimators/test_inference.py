@@ -67,6 +67,7 @@ def test_errors_that_cannot_be_had_are_told_of() -> None:
     with pytest.warns(RuntimeWarning, match="standard errors are NaN: the curvature") as told:
         assert np.all(np.isnan(model.standard_errors_))
     assert told[0].filename == __file__
+    assert "of classes, dc.welsch(dc.logistic(), 2.0)" in str(told[0].message)
     few = dc.RobustRegressor("huber", dc.l2(1.0), scale=1.0).fit(X[:3], y[:3])
     with pytest.warns(RuntimeWarning, match="3 samples for 4 coefficients"):
         assert np.all(np.isnan(few.standard_errors_))
