@@ -844,11 +844,10 @@ def _is_settled(surrogate: ProblemSurrogate, run: Run) -> bool:
 
 def _order(surrogate: Surrogate, run: Run) -> tuple[bool, float]:
     """The lower, the better the run: feasible ones first, then by F."""
-    feasible = run.x is not None and surrogate.domain.is_feasible(run.x)
-    return not feasible, surrogate.facts.sign * run.value
+    return not _meets(surrogate, run), surrogate.facts.sign * run.value
 
 
-def _meets(surrogate: ProblemSurrogate, run: Run) -> bool:
+def _meets(surrogate: Surrogate, run: Run) -> bool:
     return run.x is not None and surrogate.domain.is_feasible(run.x)
 
 
