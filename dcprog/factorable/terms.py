@@ -543,9 +543,11 @@ class Asinh(Unary):
         return True
 
     def equation(self, value: Any, arg: Written, size: float) -> Any:
-        """Sinh of the value, less the argument."""
-        exp = scip().exp
-        return (0.5 * exp(value) - 0.5 * exp(value * -1.0) - arg.whole) * (1 / size)
+        """Sinh of the value, less the argument, both in the unit of a large argument."""
+        unit = max(1.0, arg.factor)
+        one, other = (scip().exp(v - math.log(unit)) for v in (value, value * -1.0))
+        whole = arg.expression * (arg.factor / unit)
+        return (0.5 * one - 0.5 * other - whole) * (unit / size)
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ from typing import Any
 import cvxpy as cp
 import numpy as np
 import pytest
+from cvxpy.atoms.elementwise.hyperbolic import asinh
 from cvxpy.atoms.elementwise.trig import cos, sin
 
 import dcprog as dc
@@ -248,6 +249,12 @@ def test_a_log_of_what_scip_takes_for_infinite_is_not_cut_off(width: float) -> N
     assert bound.value <= -np.logaddexp(width, 1.0)
     bound = dc.lower_bound(cp.Problem(cp.Minimize(y - cp.log(1 + (x * 1e6) ** 4))))
     assert bound.value <= -np.log1p((width * 1e6) ** 4)
+
+
+def test_an_inverse_sinh_of_what_scip_takes_for_infinite_is_not_cut_off() -> None:
+    x, y = cp.Variable(bounds=[-1e9, 1e9]), cp.Variable(bounds=[-1, 1])
+    bound = dc.lower_bound(cp.Problem(cp.Minimize(y - asinh(x**3))))
+    assert bound.value <= -1 - np.arcsinh(1e27)
 
 
 def test_rounding_at_the_edge_of_a_root_moves_no_bound() -> None:
