@@ -23,6 +23,7 @@ from dcprog.solvers.linalg.second_order import SecondOrder
 
 SHORT = 1e-9  # shorter steps, of 1, are a failure
 HUGE = 1e13  # iterates with larger entries diverge
+WAITED = 50  # steps within which the excess over the tolerance is halved; rounding errors end it
 CORRECTIONS = 3  # of the point on active rows: each leaves ROUNDING of the error
 
 
@@ -118,14 +119,19 @@ def primal_dual(
     deadline = Deadline(time_limit)
     with np.errstate(all="ignore"):
         iterate = _Iterate(program) if after is None else after.iterate
+        least, waited = np.inf, 0
         for _ in range(MOST_STEPS):
-            if iterate.is_optimal(tolerance):
+            excess = iterate.excess(tolerance)
+            if excess <= 1:
                 return iterate.optimum()
+            least, waited = (excess, 0) if excess < least / 2 else (least, waited + 1)
+            if waited == WAITED:
+                break
             begun = time.perf_counter()
             iterate.step(tolerance)
             took = time.perf_counter() - begun
             deadline.check("the interior point method", iterate.x, ahead=took)
-    raise SubproblemError("failed", f"interior point: no convergence in {MOST_STEPS} iterations")
+    raise SubproblemError("failed", "interior point: no convergence")
 
 
 class _Iterate:
@@ -193,25 +199,24 @@ class _Iterate:
         self.scale_p = 1 + max(_norm(program.g), _norm(values[: self.m]))
         self.scale_d = 1 + max(_norm(Qx), _norm(pulls))
 
-    def is_optimal(self, tolerance: float) -> bool:
-        """True if the residuals and the gap are within the tolerance.
+    def excess(self, tolerance: float) -> float:
+        """The largest of the residuals and the gap, as multiples of what the tolerance allows.
 
         Raises
         ------
         SubproblemError
             The iterates diverge.
         """
-        allowed = self._allowed(tolerance)
         gap = max(abs(self.primal - self.dual_value), self.mu * self.degree)
         vectors = [self.x, self.dual, self.s, *(v for cone in self.cones for v in (cone.z, cone.s))]
         if not np.isfinite(gap) or max(map(_norm, vectors)) > HUGE:
             raise SubproblemError("failed", "interior point: the iterates diverge")
-        return bool(
-            gap <= allowed
-            and _norm(self.rp) <= tolerance * self.scale_p
-            and all(_norm(c.residual) <= tolerance * (1 + _norm(c.d)) for c in self.cones)
-            and max(_norm(self.rt), _norm(self.rx)) <= tolerance * self.scale_d
-        )
+        residuals = [
+            _norm(self.rp) / self.scale_p,
+            *(_norm(cone.residual) / (1 + _norm(cone.d)) for cone in self.cones),
+            max(_norm(self.rt), _norm(self.rx)) / self.scale_d,
+        ]
+        return max(gap / self._allowed(tolerance), max(residuals) / tolerance)
 
     def _allowed(self, tolerance: float) -> float:
         """The largest allowed duality gap: relative to the objective's size, plus a constant."""

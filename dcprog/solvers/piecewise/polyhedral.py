@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 import numpy as np
 import numpy.typing as npt
+import scipy.sparse as sp
 
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.deadline import Deadline
 from dcprog.foundation.errors import SubproblemError
-from dcprog.foundation.tolerances import LAST_PLACES, RADIUS
+from dcprog.foundation.sums import mean_sizes
+from dcprog.foundation.tolerances import LAST_PLACES, RADIUS, USUAL
 from dcprog.losses import Pieces
 from dcprog.risk.duality import largest_units
 from dcprog.solvers.linalg.kronecker import Curvature
@@ -109,7 +111,9 @@ class Polyhedral:
 
     A local function g is a row (or, with the aggregate ``"max"``, a sample); its P lines are the
     pieces of the base. B has the shape (c, d̃), and x̃ ends with a constant if there are intercepts.
-    The rows code_gp ⊗ x̃ are never formed.
+    The rows code_gp ⊗ x̃ are never formed. Columns of x̃ of an unusual size are divided by a power of
+    two, so that a residual of rounding errors is small for each of them, and the entries of B are
+    the coefficients of these columns.
 
     Parameters
     ----------
@@ -131,6 +135,8 @@ class Polyhedral:
         Typical sizes of the coefficients.
     order : int array of shape (p,)
         The indices in θ of the entries of B.
+    column : array of shape (p,)
+        The divisor of the column of each entry of B.
     """
 
     directions: tuple[Array, Index, Array] | None
@@ -140,9 +146,10 @@ class Polyhedral:
         scores, pieces = risk.scores, risk.base.pieces
         assert pieces is not None
         mixing = scores.mixing()
-        self.X: Any = scores.augmented()
         self.n, m, self.c = mixing.shape
+        self.X, column = _in_usual_size(scores.augmented())
         self.d = self.X.shape[1]
+        self.column = np.tile(column, self.c)
         self.order = scores.places()
         offset = np.zeros((self.n, m)) if risk.offset is None else risk.offset.reshape(self.n, m)
         self.directions = None
@@ -156,7 +163,7 @@ class Polyhedral:
             self.directions = _directions(rows, parts[2])
         self.code, self.const, self.rate = map(np.ascontiguousarray, parts)
         self._all = self.local(np.arange(len(self.code)))
-        self.units = largest_units(risk)[self.order]
+        self.units = self.entries(largest_units(risk))
 
     @property
     def key(self) -> int:
@@ -170,6 +177,7 @@ class Polyhedral:
         part.X = self.X[:, features]
         part.d = features.size
         part.units = np.tile(self.units[features], self.c)
+        part.column = np.tile(self.column[features], self.c)
         part.order = self.order.reshape(self.c, self.d)[:, features].ravel()
         return part
 
@@ -180,8 +188,12 @@ class Polyhedral:
     def theta(self, x: Array) -> Array:
         """The vector θ from the entries of B."""
         theta = np.empty(x.size)
-        theta[self.order] = x
+        theta[self.order] = x / self.column
         return theta
+
+    def entries(self, theta: Array) -> Array:
+        """The entries of B from the vector θ."""
+        return theta[self.order] * self.column
 
     def slopes(self, duals: Array) -> Array:
         """The slopes of the losses in the margins, (n_rows,), for multipliers (G, P)."""
@@ -212,6 +224,16 @@ class Polyhedral:
     def pull(self, duals: Array) -> Array:
         """The sum Σ duals_gp code_gp ⊗ x̃_{i(g)}, the transpose of the linear part of lines."""
         return np.asarray(self.X.T @ self._all.adjoint(duals)).T.ravel()
+
+
+def _in_usual_size(X: Any) -> tuple[Any, Array]:
+    """X and the divisors of its columns, powers of two, and 1 within USUAL of 1."""
+    sizes = mean_sizes(X)
+    unusual = (sizes > USUAL) | ((sizes > 0) & (sizes < 1 / USUAL))
+    if not np.any(unusual):
+        return X, np.ones(sizes.size)
+    column = np.exp2(np.floor(np.log2(np.where(unusual, sizes, 1.0))))
+    return X * (1 / column) if isinstance(X, np.ndarray) else X @ sp.diags_array(1 / column), column
 
 
 def _pieces(pieces: Pieces, codes: Array, offset: Array) -> tuple[Array, Array, Array]:
@@ -286,14 +308,14 @@ class Subproblem:
     @classmethod
     def of(cls, design: Polyhedral, problem: WeightedRisk) -> Subproblem:
         """The subproblem of a weighted risk."""
-        offset, order = problem.risk.offset, design.order
+        offset, order, column = problem.risk.offset, design.order, design.column
         l1, l2 = problem.penalty_weights
         return cls(
             design,
             design.costs(problem.weights),
-            problem.linear[order],
-            l1[order],
-            l2[order],
+            problem.linear[order] / column,
+            l1[order] / column,
+            l2[order] / column**2,
             0.0 if offset is None else float(problem.row_tilts @ offset),
         )
 
@@ -365,7 +387,7 @@ class PolyhedralSolver(ExactSolver):
         self, problem: WeightedRisk, start: Array, tolerance: float, deadline: Deadline
     ) -> Solution:
         """The minimiser, certified by its duality gap."""
-        program, start = Subproblem.of(self.design, problem), start[self.design.order]
+        program, start = Subproblem.of(self.design, problem), self.design.entries(start)
         try:
             x, duals = self.candidate(program, start, tolerance, deadline)
         except SubproblemError as error:

@@ -12,7 +12,7 @@ import dcprog as dc
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.errors import SubproblemError
 from dcprog.losses import absolute, epsilon_insensitive, hinge, pinball
-from dcprog.penalties import elastic_net, l1, l2, mcp
+from dcprog.penalties import elastic_net, l1, l2, mcp, weighted_l1
 from dcprog.risk.risk import Risk
 from dcprog.risk.weighted import WeightedRisk
 from dcprog.rows.angle import angle_differences, angle_margins
@@ -347,3 +347,18 @@ def test_a_memory_is_of_its_rows_and_key_and_forgets() -> None:
 def test_refusals_name_the_reason(risk: Risk, solver: str, reason: str) -> None:
     with pytest.raises(ValueError, match=f"cannot take this risk: .*{reason}"):
         choose(risk, solver)
+
+
+@pytest.mark.parametrize("unit", [1e-40, 1e40, 2.0**40])
+@pytest.mark.parametrize("solver", ["interior", "simplex"])
+def test_columns_of_any_size_beside_a_penalised_intercept(solver: str, unit: float) -> None:
+    """The minimiser for X·unit and λ·unit is that for X and λ, whatever the unit of X."""
+    X, y = _samples(np.random.default_rng(3), 40, 3, 3)
+    thetas = []
+    for of_columns in (1.0, unit):
+        sizes = np.append(np.full(6, of_columns), [1.0, 1.0])
+        risk = _risk(X * of_columns, y, 1, weighted_l1(0.3 * sizes), "penalised")
+        weighted = WeightedRisk(risk, np.ones(risk.n_groups))
+        found = make(solver, risk).minimise(weighted, np.zeros(8), 1e-8)
+        thetas.append(found.coefficients * sizes)
+    np.testing.assert_allclose(thetas[1], thetas[0], rtol=1e-9, atol=1e-12)
