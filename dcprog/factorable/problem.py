@@ -154,6 +154,9 @@ WILD = 1e8
 # The roots of a quadratic equation are two values if its discriminant is at least this share of its
 # terms: the tolerance of constraints blurs roots that are closer.
 APART = 1e-2
+# Products of entries that have two values are linear constraints for SCIP: so many times more terms
+# take as little work.
+BINARY = 3
 # Attributes of variables that mean bounds, and those that mean whole numbers.
 BOUNDS = ("nonneg", "nonpos", "pos", "neg", "bounds")
 WHOLE = ("integer", "boolean")
@@ -199,6 +202,8 @@ class FactorableProblem:
         A problem in real variables, which may be integer or boolean.
     box : pair of arrays, optional
         Only points inside are considered.
+    most_terms : float, optional
+        More columns are refused, where all entries have two values three times as many.
 
     Attributes
     ----------
@@ -253,9 +258,8 @@ class FactorableProblem:
         numbers = (c for c in frozen.constraints if not c.variables())
         self.contradicted = any(map(_is_wrong, numbers))
         for constraint in demands:
-            self._refuse_more(most_terms)
+            self._refuse_more(BINARY * most_terms)
             self._demand(translation, constraint)
-        self._refuse_more(most_terms)
         for variable in self.points.variables:
             self._declare(translation, variable)
         self.below += [-row for row in translation.domain]
@@ -265,6 +269,8 @@ class FactorableProblem:
         self.lo, self.hi = self._edges()
         self._declared = self.lo.copy(), self.hi.copy()
         self.roots = self._roots()
+        is_binary = len(self.roots) == self.terms.size
+        self._refuse_more(BINARY * most_terms if is_binary else most_terms)
         self.uses = self._uses()
         self._narrow()
         self._learn()

@@ -54,6 +54,14 @@ def test_other_equations_leave_no_two_values(equation: Any) -> None:
     assert not FactorableProblem(problem).roots
 
 
+def test_the_default_reaches_the_best_of_fourteen_signs() -> None:
+    """A spin glass, whose 105 products are more terms than the search takes of other problems."""
+    matrix = np.triu(np.random.default_rng(13).integers(-9, 10, size=(14, 14)), 1).astype(float)
+    x = cp.Variable(14)
+    problem = cp.Problem(cp.Minimize(cp.quad_form(x, matrix + matrix.T)), [cp.square(x) == 1])
+    assert dc.solve(problem).value == pytest.approx(-360, rel=1e-5)
+
+
 def test_bounds_that_exclude_a_value() -> None:
     x = cp.Variable(3, nonneg=True)
     problem = cp.Problem(cp.Minimize(cp.sum(x) - 2 * x[0] * x[1]), [cp.square(x) == 1])
