@@ -9,7 +9,15 @@ import numpy as np
 
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.errors import SubproblemError
-from dcprog.foundation.tolerances import ARMIJO, BOTTOMLESS, FLAT, MOST_STEPS, ROUNDING, SUMMED
+from dcprog.foundation.tolerances import (
+    ARMIJO,
+    BOTTOMLESS,
+    FLAT,
+    LAST_PLACES,
+    MOST_STEPS,
+    ROUNDING,
+    SUMMED,
+)
 
 # A step length is accepted where the slope is at most FLAT of the initial one; a secant step leaves
 # at least that share of its bracket on either side.
@@ -68,8 +76,8 @@ def _where_flat(slope: Callable[[float], float]) -> float:
         low, at_low, high = high, at_high, 4 * high
         at_high = slope(high)
     for _ in range(MOST_STEPS):
-        if at_high <= enough:
-            return high
+        if at_high <= enough or high - low <= LAST_PLACES * high:
+            return high if at_high <= enough else low
         share = np.clip(at_low / (at_low - at_high), FLAT, 1 - FLAT)
         middle = low + float(share) * (high - low)
         there = slope(middle)
