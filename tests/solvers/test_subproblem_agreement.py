@@ -140,6 +140,32 @@ def test_every_backend_minimises_the_stated_objective(solver: str, base: Any) ->
     assert abs(fast.coefficients[-1] - slow.coefficients[-1]) < 1e-2
 
 
+TILTED = [
+    *(("newton", base) for base in (squared_hinge(), square(), logistic(), huber(0.5))),
+    *(("proximal_newton", base) for base in (squared_hinge(), square(), logistic(), huber(0.5))),
+    *((name, hinge()) for name in ("pivoting", "interior", "multipliers", "simplex")),
+    *((name, absolute()) for name in ("pivoting", "interior", "multipliers", "simplex")),
+]
+
+
+@pytest.mark.parametrize(("solver", "base"), TILTED, ids=str)
+def test_tilts_are_part_of_the_stated_objective(solver: str, base: Any) -> None:
+    rng = np.random.default_rng(8)
+    X, y = rng.standard_normal((120, 4)), rng.standard_normal(120)
+    is_margin = isinstance(base, hinge | squared_hinge | logistic)
+    rows = binary_margins(X, y > 0) if is_margin else residual_rows(X, y + 5)
+    risk = Risk.from_loss(rows, base, l1(2.0) if solver == "simplex" else l2(20.0))
+    size = 0.4 if is_margin else 1.0  # within the slopes of a base that is flat on one side
+    tilts = (rng.random(120) if is_margin else rng.uniform(-0.5, 0.5, 120)) * size
+    problem, start = WeightedRisk(risk, np.ones(120), tilts), np.zeros(5)
+    fast = make(solver, risk).minimise(problem, start, 1e-8)
+    slow = ReferenceSolver(risk).minimise(problem, start, 1e-9)
+    assert fast.value == pytest.approx(slow.value, rel=1e-6)
+    untilted = WeightedRisk(risk, np.ones(120)).value(fast.coefficients)
+    assert fast.value == pytest.approx(untilted + tilts @ risk.margins(fast.coefficients))
+    assert abs(fast.value - untilted) > 0.01
+
+
 def test_a_backend_that_misses_the_tolerance_says_so() -> None:
     rng = np.random.default_rng(1)
     X, y = rng.standard_normal((60, 5)), rng.random(60) < 0.5
