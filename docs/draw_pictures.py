@@ -43,8 +43,8 @@ def draw_majorants(axes: Any) -> None:
         ax.plot(x, top, "--", color=BLUE, label="majorant")
         ax.plot(centre, capped_sum(np.array([centre])), "o", color=BLUE, label="point")
         ax.plot(after, majorant_at(np.array([after]), centre), "v", color=RED, label="next point")
-        ax.plot(POINTS, np.full(POINTS.size, 2.6), "|", color="black")
-        ax.set(ylim=(2.5, 10.5), title=f"step {step}", xlabel="x")
+        ax.plot(POINTS, np.full(POINTS.size, 2.6), "|", color="black", label="data")
+        ax.set(ylim=(2.5, 12.5), title=f"step {step}", xlabel="x")
         centre = after
     axes[0].legend(loc="upper right", fontsize=9)
 
@@ -77,12 +77,13 @@ def draw_bounds(axes: Any) -> None:
             least, most = max(1 - high, 0.0), 1 - low  # the hinge's range on the box
             ends = np.minimum([least, most], 1)
             chord = np.interp(np.maximum(1 - inside, 0), [least, most], ends)
-            ax.plot(inside, chord, "--", color=BLUE)
+            ax.plot(inside, chord, "--", color=BLUE, label="minorant" if low == cuts[0] else None)
             ax.axvspan(low, high, color=BLUE, alpha=0.06)
             ax.axvline(high, color="0.8", linewidth=0.8)
         ax.set(xlabel="margin u", ylim=(-0.1, 1.4))
-    axes[0].set_title("one box: a loose minorant")
+    axes[0].set(ylabel="loss", title="one box: a loose minorant")
     axes[1].set_title("two boxes: exact")
+    axes[0].legend(loc="upper right", fontsize=9)
 
 
 def draw_losses(axes: Any) -> None:
@@ -118,10 +119,10 @@ def draw_certificate(axes: Any) -> None:
         ax.plot(x, capped_sum(x), color="0.3", label="objective")
         ax.plot(x, top, "--", color=BLUE, label="majorant")
         ax.plot(centre, here, "o", color=BLUE)
+        ax.axhline(least, color=RED, linestyle=":", linewidth=1, label="its minimum")
         ax.plot([centre, centre], [least, here], color=RED, linewidth=3, label="gap")
-        ax.axhline(least, color=RED, linestyle=":", linewidth=1)
         ax.set(ylim=(3.2, 8), xlabel="x", title=f"{name}: gap {max(here - least, 0.0):.2f}")
-    axes[0].legend(loc="upper right", fontsize=9)
+    axes[0].legend(loc="lower right", fontsize=9, frameon=True, framealpha=1, edgecolor="white")
 
 
 MARGIN, RESIDUAL = dc.hinge(), dc.square()
@@ -176,11 +177,12 @@ def draw_loss(name: str) -> Figure:
 
 
 def draw_penalty(name: str) -> Figure:
-    """One penalty of one coefficient beside |w|."""
+    """One penalty of one coefficient beside |w|, unless it is that."""
     figure = Figure(figsize=(6.0, 3.0), layout="constrained")
     ax = figure.subplots()
     w, penalty = np.linspace(-3, 3, 601), PENALTIES[name]
-    ax.plot(w, np.abs(w), "--", color="0.5", label="l1(1)")
+    if name != "l1":
+        ax.plot(w, np.abs(w), "--", color="0.5", label="l1(1)")
     ax.plot(w, [penalty(np.array([one])) for one in w], color=BLUE, label=str(penalty))
     ax.set(xlabel="w", ylim=(-0.1, 4.8))
     ax.legend(loc="upper center", fontsize=9)
