@@ -72,3 +72,35 @@ def test_a_contradiction_is_infeasible() -> None:
     x = cp.Variable(3)
     odd = cp.Problem(cp.Minimize(x[0] * x[1]), [cp.square(x) == 1, cp.sum(x) == 0])
     assert dc.lower_bound(odd).status == "infeasible"
+
+
+@pytest.mark.parametrize("unit", [1e-9, 1e9])
+def test_the_unit_of_an_equation_does_not_count(unit: float) -> None:
+    x = cp.Variable(3)
+    costs = x[0] * x[1] + x[1] * x[2] + x[0] * x[2] + 0.1 * x[0]
+    bound = dc.lower_bound(cp.Problem(cp.Minimize(costs), [unit * cp.square(x) == unit]))
+    assert (bound.status, bound.value) == ("proved", pytest.approx(-1.1, abs=1e-5))
+
+
+def test_the_other_entries_of_a_variable_stay_continuous() -> None:
+    x = cp.Variable(4, bounds=[-2, 2])
+    costs = x[0] * x[1] - x[1] * x[2] / 2 + x[2] * x[3] + 0.3 * x[3]
+    problem = cp.Problem(cp.Minimize(costs), [cp.square(x[:2]) == 1])
+    assert set(FactorableProblem(problem).roots) == {0, 1}
+    assert dc.lower_bound(problem).value == pytest.approx(-6.6, abs=1e-4)
+
+
+def test_two_equations_leave_what_meets_both() -> None:
+    x = cp.Variable(bounds=[-3, 3])
+    both = [cp.square(x) == 1, cp.multiply(x - 1, x - 2) == 0]
+    assert dc.lower_bound(cp.Problem(cp.Minimize(x), both)).value == pytest.approx(1, abs=1e-4)
+    apart = [cp.square(x) == 1, cp.square(x) == 4]
+    assert dc.lower_bound(cp.Problem(cp.Minimize(x), apart)).status == "infeasible"
+
+
+def test_the_values_follow_a_parameter() -> None:
+    x, p = cp.Variable(2), cp.Parameter()
+    problem = cp.Problem(cp.Minimize(x[0] * x[1] + 0.1 * x[0]), [cp.square(x) == p])
+    for p.value in (1.0, 9.0, 4.0):
+        least = -p.value - 0.1 * np.sqrt(p.value)
+        assert dc.lower_bound(problem).value == pytest.approx(least, rel=1e-4)
