@@ -59,20 +59,18 @@ class Local(OfProblem):
     def refusal(self, surrogate: ProblemSurrogate) -> str | None:
         """Refuse kinks that no epigraph removes, cones, and more than a few hundred entries."""
         reason = unfit(surrogate)
-        if reason not in (None, KINKS):
+        if reason != KINKS:
             return reason
         try:
-            with np.errstate(all="ignore"):
-                self._smooth = SmoothProblem(surrogate)
+            return None if SmoothProblem(surrogate).is_few else KINKS
         except Kinked:
             return KINKS
-        return None if self._smooth.is_few else reason
 
     def points(self, surrogate: Surrogate, budget: Budget) -> Iterable[Array | Candidate]:
         """The lowest minima; feasible ones come first."""
         assert isinstance(surrogate, ProblemSurrogate)
         with np.errstate(all="ignore"):
-            smooth = self._smooth  # of the problem that was taken
+            smooth = SmoothProblem(surrogate)
             found: list[tuple[float, float, Array]] = []
             for count, x in enumerate(_begins(surrogate, smooth, budget)):
                 if count >= budget.effort.local and not found:
