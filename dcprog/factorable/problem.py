@@ -154,6 +154,8 @@ WILD = 1e8
 # The roots of a quadratic equation are two values if its discriminant is at least this share of its
 # terms: the tolerance of constraints blurs roots that are closer.
 APART = 1e-2
+# Rows of more terms are read as no equation in one entry: they are long, and seldom one.
+FEW_TERMS = 4
 # Products of entries that have two values are linear constraints for SCIP: so many times more terms
 # take as little work.
 BINARY = 3
@@ -330,21 +332,26 @@ class FactorableProblem:
         """The two roots, in order, of quadratic equations in one entry."""
         found: dict[int, tuple[float, float]] = {}
         for row in self.zero:
-            products = [(c, self._factors(column)) for column, c in row.terms[:4]]
+            if len(row.terms) > FEW_TERMS:
+                continue
+            products = [(c, self._factors(column)) for column, c in row.terms]
             entries = {j for _, factors in products for f in factors for j, _ in f.terms}
             if len(entries) != 1 or max(entries) >= self.terms.size:
                 continue
-            polynomial = np.array([0.0, 0.0, row.constant])
+            polynomial, sizes = np.array([0.0, 0.0, row.constant]), np.zeros(3)
             for coefficient, factors in products:
                 product = np.array([coefficient])
                 for factor in factors:
                     product = np.polymul(product, [factor.terms[0][1], factor.constant])
                 polynomial = np.polyadd(polynomial, product)
+                sizes = np.polyadd(sizes, np.abs(product))
             a, b, c = polynomial
             discriminant = b * b - 4 * a * c
-            if a != 0 and discriminant > APART * (b * b + abs(4 * a * c)):
-                middle, half = -b / (2 * a), abs(np.sqrt(discriminant) / (2 * a))
-                found[entries.pop()] = float(middle - half), float(middle + half)
+            is_quadratic = abs(a) > ROUNDING * sizes[0]
+            if is_quadratic and discriminant > APART * (b * b + abs(4 * a * c)):
+                far = -0.5 * (b + np.copysign(np.sqrt(discriminant), b))  # no terms cancel
+                low, high = sorted((float(far / a), float(c / far)))
+                found[entries.pop()] = low, high
         return found
 
     def _factors(self, column: int) -> tuple[Row, ...]:

@@ -680,6 +680,7 @@ class GlobalSearch:
         problem = self.problem
         size = problem.terms.size
         x = problem.samples(CHALLENGES, lo[:size], hi[:size])
+        x = np.vstack([x, _at_ends(x[: CHALLENGES // 4], lo[:size], hi[:size])])
         value, missed = problem.values(x)
         feasible = np.flatnonzero(missed <= 0)
         for k in feasible[np.argsort(value[feasible], kind="stable")[:CHALLENGED]]:
@@ -876,3 +877,10 @@ def _watcher(act: Callable[[], None]) -> Any:
                 self.model.interruptSolve()
 
     return Watcher()
+
+
+def _at_ends(x: Array, lo: Array, hi: Array) -> Array:
+    """The points with about half of their entries moved to an end of the box, where it has one."""
+    rng = np.random.default_rng(0)
+    ends = np.where(rng.random(x.shape) < 0.5, lo, hi)
+    return np.where(np.isfinite(ends) & (rng.random(x.shape) < 0.5), ends, x)

@@ -365,6 +365,11 @@ class Exp(Unary):
         return scip().exp(arg.whole), 1.0
 
 
+# A share of the largest argument that SCIP may take for 0: min log x over [lo, hi] was proved too
+# high for lo ≤ 2e-13·hi, and right from 1e-12·hi on.
+BLURRED = 1e-11
+
+
 class Log(Unary):
     """The logarithm of a positive number."""
 
@@ -372,8 +377,8 @@ class Log(Unary):
     _value = np.log
 
     def has_pole(self, arg: Written) -> bool:
-        """True if the argument may be near 0."""
-        return arg.lo <= FEASIBLE * self._unit(arg)
+        """True if the argument may be near 0, as it is or in its unit, in which SCIP has it."""
+        return arg.lo <= max(FEASIBLE * self._unit(arg), BLURRED * arg.factor)
 
     def expression(self, arg: Written) -> tuple[Any, float]:
         """The logarithm of the argument in a unit, plus that of the unit."""

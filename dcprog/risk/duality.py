@@ -222,7 +222,7 @@ def _fall(over: Array, l1: Array, l2: Array, size: Array, units: Array, above: f
     held = l2 > 0
     fall = float(np.sum(over[held] ** 2 / (2 * l2[held])))
     free = ~held
-    ball = free & (l1 * _box(size, units, free) > TOL * above)
+    ball = free & (l1 > 0) & (l1 * _box(size, units, free) > TOL * above)
     if np.any(over[ball]):
         fall += above * float(np.max(over[ball] / l1[ball]))
     free &= ~ball

@@ -251,6 +251,17 @@ def test_a_log_of_what_scip_takes_for_infinite_is_not_cut_off(width: float) -> N
     assert bound.value <= -np.log1p((width * 1e6) ** 4)
 
 
+@pytest.mark.parametrize(("low", "high"), [(1e-5, 1e9), (1e-3, 1e12), (1.0, 1e14)])
+def test_a_log_near_the_small_end_of_a_wide_range_is_not_cut_off(low: float, high: float) -> None:
+    """SCIP has the argument in the unit of its larger end, and takes less than 1e-9 of it for 0."""
+    x = cp.Variable(bounds=[low, high])
+    bound = dc.lower_bound(cp.Problem(cp.Minimize(cp.log(x))))
+    assert bound.value <= np.log(low)
+    assert bound.value == pytest.approx(np.log(low), abs=1e-3)
+    bound = dc.lower_bound(cp.Problem(cp.Minimize(cp.log(x) + 1e-3 * cp.square(x))))
+    assert bound.value <= np.log(low) + 1e-3 * low**2
+
+
 def test_an_inverse_sinh_of_what_scip_takes_for_infinite_is_not_cut_off() -> None:
     x, y = cp.Variable(bounds=[-1e9, 1e9]), cp.Variable(bounds=[-1, 1])
     bound = dc.lower_bound(cp.Problem(cp.Minimize(y - asinh(x**3))))

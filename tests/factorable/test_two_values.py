@@ -79,7 +79,8 @@ def test_the_unit_of_an_equation_does_not_count(unit: float) -> None:
     x = cp.Variable(3)
     costs = x[0] * x[1] + x[1] * x[2] + x[0] * x[2] + 0.1 * x[0]
     bound = dc.lower_bound(cp.Problem(cp.Minimize(costs), [unit * cp.square(x) == unit]))
-    assert (bound.status, bound.value) == ("proved", pytest.approx(-1.1, abs=1e-5))
+    assert bound.status == "proved"
+    assert bound.value == pytest.approx(-1.1, abs=1e-5)
 
 
 def test_the_other_entries_of_a_variable_stay_continuous() -> None:
@@ -104,3 +105,27 @@ def test_the_values_follow_a_parameter() -> None:
     for p.value in (1.0, 9.0, 4.0):
         least = -p.value - 0.1 * np.sqrt(p.value)
         assert dc.lower_bound(problem).value == pytest.approx(least, rel=1e-4)
+
+
+def test_an_equation_in_two_entries_is_none_in_one_however_many_terms_it_has() -> None:
+    """Its first four terms are of x alone, the fifth is of y: 4(x − 2.5)² + 5 − y² = 12."""
+    x, y = cp.Variable(bounds=[-9, 9]), cp.Variable(bounds=[-2, 2])
+    anchors = cp.sum(cp.square(x - np.array([1.0, 2.0, 3.0, 4.0])))
+    aim = cp.Minimize(-cp.square(x - 2.5) - 0.3 * x)
+    problem = cp.Problem(aim, [anchors - cp.square(y) == 12])
+    assert not FactorableProblem(problem).roots
+    least = -2.75 - 0.3 * (2.5 + 11**0.5 / 2)
+    assert dc.lower_bound(problem).value == pytest.approx(least, abs=1e-3)
+
+
+def test_squares_that_cancel_but_for_rounding_make_no_quadratic_equation() -> None:
+    x = cp.Variable(bounds=[-100, np.inf])
+    line = cp.square(0.1 * x + 0.3) - 0.01 * cp.square(x) == 2
+    assert not FactorableProblem(cp.Problem(cp.Minimize(x), [line])).roots
+
+
+def test_a_small_root_beside_a_large_one_keeps_its_digits() -> None:
+    x = cp.Variable()
+    equation = cp.multiply(x - 1e-6, x - 1e6) == 0
+    (found,) = FactorableProblem(cp.Problem(cp.Minimize(x), [equation])).roots.values()
+    np.testing.assert_allclose(found, (1e-6, 1e6), rtol=1e-9)

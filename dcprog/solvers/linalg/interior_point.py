@@ -214,9 +214,11 @@ class _Iterate:
         residuals = [
             _norm(self.rp) / self.scale_p,
             *(_norm(cone.residual) / (1 + _norm(cone.d)) for cone in self.cones),
-            max(_norm(self.rt), _norm(self.rx)) / self.scale_d,
+            _norm(self.rt) / self.scale_d,
+            _norm(self.rx) / self.scale_d,
         ]
-        return max(gap / self._allowed(tolerance), max(residuals) / tolerance)
+        # NumPy's maximum keeps a NaN, which fulfils no tolerance
+        return float(np.max([gap / self._allowed(tolerance), *np.divide(residuals, tolerance)]))
 
     def _allowed(self, tolerance: float) -> float:
         """The largest allowed duality gap: relative to the objective's size, plus a constant."""
