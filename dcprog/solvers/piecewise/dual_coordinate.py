@@ -20,6 +20,7 @@ from dcprog.solvers.smooth.per_score import PerScoreSolver, ScoreProblem
 
 if TYPE_CHECKING:
     from dcprog.risk.risk import Risk
+    from dcprog.risk.weighted import WeightedRisk
 
 
 Index = npt.NDArray[np.intp]
@@ -501,15 +502,19 @@ class DualCoordinateSolver(PerScoreSolver):
         self._steps = DualSteps(self.scores.X, self.scores.lam, self.scores.free)
         self._points: list[Point | None] = [None] * self.scores.signs.shape[1]
 
+    def multipliers(self, problem: WeightedRisk, theta: Array) -> Array:
+        """The multipliers of the last points."""
+        return np.column_stack([point.alpha for point in self._points if point is not None])
+
     def score(
         self, k: int, problem: ScoreProblem, w: Array, b: float, tolerance: float
-    ) -> tuple[Array, float, Array]:
+    ) -> tuple[Array, float]:
         """The minimiser, certified by its duality gap."""
         start = self._point(k, problem, w, b)
         alpha = start.alpha
         w, b, gap = self._descend(problem, start, tolerance)
         if gap > tolerance and self._may_finish:
-            w, b, alpha = self._finished(k, problem, w, b, alpha, tolerance)
+            w, b, alpha = self._finished(k, problem, (w, b, alpha), tolerance)
             gap = tolerance
         u = problem.margins(w, b)
         reach = float(np.max(np.abs(u - start.u), initial=0.0))
@@ -518,7 +523,7 @@ class DualCoordinateSolver(PerScoreSolver):
             self.deadline.check("dual coordinate descent", (w, b))
             stayed = f"the duality gap stayed at {gap:.3g}, relative"
             raise SubproblemError("failed", stayed, point=(w, b))
-        return w, b, alpha
+        return w, b
 
     @property
     def _may_finish(self) -> bool:
@@ -529,13 +534,14 @@ class DualCoordinateSolver(PerScoreSolver):
         return AugmentedLagrangianSolver(self.risk)
 
     def _finished(
-        self, k: int, problem: ScoreProblem, w: Array, b: float, alpha: Array, tolerance: float
+        self, k: int, problem: ScoreProblem, point: tuple[Array, float, Array], tolerance: float
     ) -> tuple[Array, float, Array]:
         """The minimiser (w, b, α) by the method of multipliers, from where rounds were slow."""
+        w, b, alpha = point
         finisher = self._finisher
         finisher.deadline, finisher.alpha[:, k] = self.deadline, alpha
-        w, b, alpha = finisher.score(k, problem, w, b, tolerance)
-        return w, b, alpha.copy()
+        w, b = finisher.score(k, problem, w, b, tolerance)
+        return w, b, finisher.alpha[:, k].copy()
 
     def _point(self, k: int, problem: ScoreProblem, w: Array, b: float) -> Point:
         """The start (w, b) with the last multipliers; where weights have changed, with slopes.

@@ -21,6 +21,7 @@ from dcprog.solvers.smooth.per_score import PerScoreSolver, ScoreProblem, Tangen
 
 if TYPE_CHECKING:
     from dcprog.risk.risk import Risk
+    from dcprog.risk.weighted import WeightedRisk
 
 
 # σ starts at FIRST, in units of the mean weight over the size of the margins, grows by GROWTH per
@@ -85,14 +86,20 @@ class AugmentedLagrangianSolver(PerScoreSolver):
         self._reach = np.full(shape[1], np.inf)
         self._screens = not any(self._pieces.quadratic) and np.prod(self.scores.X.shape) >= PAYS
 
-    def score(self, k: int, problem: ScoreProblem, w: Array, b: float, tolerance: float) -> Point:
+    def multipliers(self, problem: WeightedRisk, theta: Array) -> Array:
+        """The last multipliers."""
+        return self.alpha
+
+    def score(
+        self, k: int, problem: ScoreProblem, w: Array, b: float, tolerance: float
+    ) -> tuple[Array, float]:
         """The minimiser, certified by its duality gap."""
         unit = envelope_unit(self._pieces, problem.offset, problem.weight, problem.tilt)
         rounds = partial(self._rounds, sigma=FIRST * unit, tolerance=tolerance)
         mu = self.alpha[:, k]
         if not self._screens:
             w, b, self.alpha[:, k] = rounds(problem, w, b, mu)
-            return w, b, self.alpha[:, k]
+            return w, b
         before, reach = problem.margins(w, b), float(self._reach[k])
         if np.isfinite(reach):
             found = screened(
@@ -103,7 +110,7 @@ class AugmentedLagrangianSolver(PerScoreSolver):
         w, b, self.alpha[:, k] = found
         changes = np.abs(problem.margins(w, b) - before)[problem.weight > 0]
         self._reach[k] = float(np.max(changes, initial=0.0))
-        return w, b, self.alpha[:, k]
+        return w, b
 
     def _rounds(
         self, problem: ScoreProblem, w: Array, b: float, mu: Array, sigma: float, tolerance: float

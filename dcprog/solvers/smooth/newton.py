@@ -26,6 +26,7 @@ from dcprog.solvers.smooth.per_score import (
 
 if TYPE_CHECKING:
     from dcprog.risk.risk import Risk
+    from dcprog.risk.weighted import WeightedRisk
 
 
 # Nearly hard margins take about one step per sample. A step to the end of a tiny piece may decrease
@@ -312,20 +313,22 @@ class NewtonSolver(PerScoreSolver):
 
     def score(
         self, k: int, problem: ScoreProblem, w: Array, b: float, tolerance: float
-    ) -> tuple[Array, float, Array]:
+    ) -> tuple[Array, float]:
         """The minimiser, to rounding accuracy unless steps are truncated.
 
         Where they are, a bound by the gradient is within the tolerance in the end.
         """
-        base = self.risk.base
         if self.is_finite:
-            w, b = self._newton(problem, base).minimise(w, b, tolerance)
-        else:
-            for softer in softer_first(base) if not np.any(w) and b == 0 else ():
-                place = self._newton(problem, softer).last(w, b, np.inf, precision=LOOSE)
+            return self._newton(problem, self.risk.base).minimise(w, b, tolerance)
+        if not np.any(w) and b == 0:
+            for base in softer_first(self.risk.base):
+                place = self._newton(problem, base).last(w, b, np.inf, precision=LOOSE)
                 w, b = place.w, place.b
-            w, b = _stepped(self._newton(problem, base).last(w, b, tolerance))
-        return w, b, problem.weight * base.slope(problem.margins(w, b))
+        return _stepped(self._newton(problem, self.risk.base).last(w, b, tolerance))
+
+    def multipliers(self, problem: WeightedRisk, theta: Array) -> Array:
+        """The slopes of the weighted losses at θ."""
+        return problem.row_weights * self.risk.base.slope(self.risk.margins(theta))
 
     def _newton(self, problem: ScoreProblem, base: ConvexLoss) -> NewtonScore:
         """Newton's method for a score, with the given base."""

@@ -128,7 +128,7 @@ class Separable:
 class PerScoreSolver(ExactSolver):
     r"""Minimise Σ_i d_{ik} base(u_{ik}) + t_k·u_k + (λ/2)‖w_k‖² for every score k.
 
-    A subclass sets `name` and defines :meth:`score`.
+    A subclass sets `name` and defines :meth:`score` and :meth:`multipliers`.
     """
 
     name: ClassVar[str]
@@ -141,11 +141,12 @@ class PerScoreSolver(ExactSolver):
     @abstractmethod
     def score(
         self, k: int, problem: ScoreProblem, w: Array, b: float, tolerance: float
-    ) -> tuple[Array, float, Array]:
-        """The minimiser (w, b) of score k, and the slopes of its weighted losses there.
+    ) -> tuple[Array, float]:
+        """The minimiser (w, b) of score k from a start, to a relative accuracy of the value."""
 
-        From a start (w, b), to a relative accuracy of the value.
-        """
+    @abstractmethod
+    def multipliers(self, problem: WeightedRisk, theta: Array) -> Array:
+        """The slopes of the weighted losses at the minimiser θ that was found last, (n, c)."""
 
     def minimiser(
         self, problem: WeightedRisk, start: Array, tolerance: float, deadline: Deadline
@@ -154,15 +155,14 @@ class PerScoreSolver(ExactSolver):
         refuse(self.name, shrinkage=problem.shrinkage)
         self.deadline = deadline
         coef, intercept = self.scores.split(start)
-        slopes = np.empty(self.scores.signs.shape)
         for k, part in enumerate(self.scores.problems(problem)):
             try:
-                found = self.score(k, part, coef[k], float(intercept[k]), tolerance / len(coef))
+                point = self.score(k, part, coef[k], float(intercept[k]), tolerance / len(coef))
             except SubproblemError as error:
                 if error.point is not None:  # completed by the other scores
                     coef[k], intercept[k] = error.point
                     error.point = self.scores.join(coef, intercept)
                 raise
-            coef[k], intercept[k], slopes[:, k] = found
+            coef[k], intercept[k] = point
         theta = self.scores.join(coef, intercept)
-        return Solution(theta, -slopes.ravel(), problem.value(theta))
+        return Solution(theta, -self.multipliers(problem, theta).ravel(), problem.value(theta))
