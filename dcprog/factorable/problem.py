@@ -154,7 +154,7 @@ WILD = 1e8
 # The roots of a quadratic equation are two values if its discriminant is at least this share of its
 # terms: the tolerance of constraints blurs roots that are closer.
 APART = 1e-2
-# Rows of more terms are read as no equation in one entry: they are long, and seldom one.
+# An equation of more terms is not searched for two roots: it is seldom in one entry alone.
 FEW_TERMS = 4
 # Products of entries that have two values are linear constraints for SCIP: so many times more terms
 # take as little work.
@@ -205,7 +205,8 @@ class FactorableProblem:
     box : pair of arrays, optional
         Only points inside are considered.
     most_terms : float, optional
-        More columns are refused, where all entries have two values three times as many.
+        Problems with more columns are refused; three times as many are allowed if every entry has
+        only two values.
 
     Attributes
     ----------

@@ -240,9 +240,8 @@ class Terms:
 # operations
 
 
-# Arguments below this count as near 0: SCIP keeps those of logarithms and of negative powers 1e-9
-# away from 0, inside their domain.
-# What SCIP takes for 0, in the unit of an expression.
+# What SCIP takes for 0, in the unit of an expression: it keeps arguments of logarithms and of
+# negative powers so far inside their domain.
 ZERO = 1e-9
 # Entropies are taken this far from 0, in units of their argument.
 AWAY = 2 * ZERO

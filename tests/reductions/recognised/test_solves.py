@@ -101,7 +101,9 @@ def test_with_fewer_samples_than_coefficients_it_is_near(penalty: str) -> None:
     problem = cp.Problem(cp.Minimize(loss + shrinkage))
     generic = dc.solve(problem, solver="cvxpy")
     result = dc.solve(problem)
-    # swaps of samples, which only the generic path makes, end 5% lower here
+    # swaps, which only the generic path makes, end 5% lower here
+    ends = [one.value for one in generic.starts if one.kind != "swapped"]
+    assert result.value <= min(ends) + 1e-6 * generic.scale
     assert result.value <= generic.value + 0.06 * generic.scale
 
 
