@@ -43,12 +43,11 @@ from sklearn.datasets import load_breast_cancer
 from sklearn.preprocessing import StandardScaler
 
 import dcprog as dc
-from dcprog.losses import pade_hinge, sigmoid_hinge
+from dcprog.losses import ConvexLoss, pade_hinge, sigmoid_hinge
 from dcprog.models import SmoothSVC
-from dcprog.risk.risk import Risk
 from dcprog.solvers.linalg.line_search import armijo
+from dcprog.solvers.linalg.ridge import Ridge
 from dcprog.solvers.smooth.newton import NewtonScore, Place, Weighted
-from dcprog.solvers.smooth.per_score import Separable
 from examples.common.claims import Claim, at_most, own, print_claims, under
 from examples.smooth_svm.outlier_filter import filter_claims
 from examples.smooth_svm.pade_table import table_claims
@@ -414,22 +413,23 @@ def objective_claims() -> list[Claim]:
 # ---- Newton's method -----------------------------------------------------------------------------
 
 
-def newton_path(limit: Limit, spec: Risk, search: Any, steps: int = 300) -> list[Place]:
+def newton_path(limit: Limit, base: ConvexLoss, search: Any, steps: int = 300) -> list[Place]:
     """The places Newton's method visits from θ = 0 until ‖∇F‖ ≤ 1e-8·(1 + C·m)."""
-    scores, m = Separable(spec), len(limit.y)
-    losses, zero = Weighted(spec.base, np.full(m, limit.C)), np.zeros(m)
-    score = NewtonScore(scores.ridge, losses, scores.signs[:, 0], zero, zero, search=search)
+    X, m = np.c_[limit.X, np.ones(len(limit.y))], len(limit.y)
+    losses, zero = Weighted(base, np.full(m, limit.C)), np.zeros(m)
+    score = NewtonScore(Ridge(X, 1.0, False), losses, limit.y, zero, zero, search=search)
     places = []
-    for place in islice(score.path(np.zeros(scores.X.shape[1]), 0.0), steps):
+    for place in islice(score.path(np.zeros(X.shape[1]), 0.0), steps):
         places.append(place)
-        if np.linalg.norm(slope(limit, spec, place.w)) <= 1e-8 * (1 + limit.C * m):
+        if np.linalg.norm(slope(limit, base, place.w)) <= 1e-8 * (1 + limit.C * m):
             break
     return places
 
 
-def slope(limit: Limit, spec: Risk, theta: Array) -> Array:
-    """∇F at θ."""
-    return theta + spec.rows.T @ (limit.C * spec.base.slope(spec.margins(theta)))
+def slope(limit: Limit, base: ConvexLoss, theta: Array) -> Array:
+    """∇F at θ, with b the last of its coefficients."""
+    A = limit.y[:, None] * np.c_[limit.X, np.ones(len(limit.y))]
+    return theta + limit.C * A.T @ base.slope(A @ theta)
 
 
 def newton_claims(found: list[Limit]) -> tuple[list[Claim], dict[str, list[Place]]]:
@@ -437,16 +437,16 @@ def newton_claims(found: list[Limit]) -> tuple[list[Claim], dict[str, list[Place
     steps, rises, lengths, starts, cycles, ends = 0, [], [], [], 0, []
     drawn: dict[str, list[Place]] = {}
     for limit, eta in product(small, ETAS[1:]):
-        spec = SmoothSVC(limit.C, eta).spec(limit.X, limit.y)
-        places = newton_path(limit, spec, armijo)
+        base = pade_hinge(eta)
+        places = newton_path(limit, base, armijo)
         values = [place.value for place in places]
         rises.append(float(np.max(np.diff(values))) / values[0])
         steps += len(places) - 1
         if len(limit.y) == 60:
             lengths.append(len(places) - 1)
         zero = np.zeros(limit.theta.size)
-        starts.append(float(np.max(np.abs(places[0].step + slope(limit, spec, zero)))))
-        full = newton_path(limit, spec, lambda line: 1.0)
+        starts.append(float(np.max(np.abs(places[0].step + slope(limit, base, zero)))))
+        full = newton_path(limit, base, lambda line: 1.0)
         cycles += len(full) == 300
         ends.append(float(np.sqrt(places[-1].promise / places[-2].promise)))
         if limit is small[0] and eta == 100:

@@ -57,9 +57,7 @@ def outcome(mutant: Mutant) -> str:
     try:
         status = tested(mutant.tests)
         said = OUTCOMES.get(status, f"ERROR (pytest: {status})")
-        if said == "caught" and mutant.script and not is_claimed_otherwise(mutant.script):
-            return "SURVIVED the claims"
-        return said
+        return said if said != "caught" or not mutant.script else claimed(mutant.script)
     finally:
         path.write_text(right)
 
@@ -75,15 +73,17 @@ def tested(tests: tuple[str, ...]) -> int | None:
     return process.exitcode
 
 
-def is_claimed_otherwise(script: str) -> bool:
-    """True if a claim of a script of the examples comes out otherwise than expected."""
+def claimed(script: str) -> str:
+    """Whether a claim of a script of the examples comes out otherwise than expected."""
     with tempfile.TemporaryDirectory() as folder:
         rows = Path(folder, "rows")
         given = os.environ | {"CLAIMS_FILE": str(rows), "PYTHONPATH": str(COPY)}
         call = [sys.executable, "-B", "-m", script]
         subprocess.run(call, cwd=COPY, env=given, capture_output=True, check=False, timeout=SLOWEST)
-        found = json.loads(rows.read_text(encoding="utf-8")) if rows.is_file() else []
-    return not all(row["as_expected"] for row in found)
+        if not rows.is_file():
+            return "NO CLAIMS: the script broke off"
+        found = json.loads(rows.read_text(encoding="utf-8"))
+    return "SURVIVED the claims" if all(row["as_expected"] for row in found) else "caught"
 
 
 def main(words: list[str]) -> int:
