@@ -369,7 +369,7 @@ class FactorableProblem:
         for j, (low, high) in self.roots.items():
             away = FEASIBLE * (high - low)
             self.lo[j], self.hi[j] = max(self.lo[j], low - away), min(self.hi[j], high + away)
-        propagate(self.lo, self.hi, self.below + self.zero + [-row for row in self.zero])
+        propagate(self.lo, self.hi, self._rows())
         self._round_whole(self.lo, self.hi)
         self._mend()
         if np.any(self.lo > self.hi) or not self._has_wild_columns():
@@ -378,6 +378,16 @@ class FactorableProblem:
         places = np.arange(self.lo.size)
         self.lo, self.hi = first_box(self.lo, self.hi, inner, places, self.is_empty)
         self._round_whole(self.lo, self.hi)
+
+    def _rows(self) -> list[Row]:
+        """The constraints as rows that are at most 0."""
+        return self.below + self.zero + [-row for row in self.zero]
+
+    def better(self, lo: Array, hi: Array, value: float) -> tuple[Array, Array]:
+        """Bounds of all columns, tightened by the rows where F is below a value."""
+        tight = lo.copy(), hi.copy()
+        propagate(*tight, [*self._rows(), self.objective - value])
+        return (lo, hi) if np.any(tight[0] > tight[1]) else tight
 
     def _mend(self) -> None:
         """Replace bounds that cross by less than FEASIBLE by their mean."""

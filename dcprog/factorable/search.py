@@ -583,7 +583,7 @@ class GlobalSearch:
             if self.best is None:
                 self._start(ranges.lo[0], ranges.hi[0], end)
             self._beyond = self.objective
-            found = self._bounded(ranges.lo[0], ranges.hi[0])
+            found = self._bounded(*self.problem.better(ranges.lo[0], ranges.hi[0], self.objective))
             ranges = terms.ranges(*(side[None] for side in found))
         return None if ranges.empty[0] else (ranges.lo[0], ranges.hi[0])
 

@@ -1,4 +1,4 @@
-"""Gradients of expressions, backwards through their trees."""
+"""Gradients of expressions, backwards through their trees, and Jacobians, forwards."""
 
 from __future__ import annotations
 
@@ -8,10 +8,12 @@ from typing import Any
 import cvxpy as cp
 import numpy as np
 import scipy.sparse as sp
+from cvxpy.atoms.axis_atom import AxisAtom
+from cvxpy.atoms.elementwise.elementwise import Elementwise
 
-from dcprog.foundation.arrays import Array, unvec, vec
+from dcprog.foundation.arrays import Array, dense, unvec, vec
 from dcprog.majorants.affine import atom_jacobian, jacobian
-from dcprog.majorants.atoms import TABLE
+from dcprog.majorants.atoms import TABLE, spread
 from dcprog.majorants.tree import Values, interior, nodes, pull_back
 from dcprog.majorants.user_problem import Points
 
@@ -29,6 +31,21 @@ def _through(node: Any, matrices: list[sp.csr_array], adjoint: Array) -> list[Ar
         np.zeros(arg.shape) if arg.is_constant() else unvec(matrix @ flat, arg.shape)
         for matrix, arg in zip(matrices, node.args, strict=True)
     ]
+
+
+def _outputs(node: Any) -> list[Array] | None:
+    """For each argument, the output that its entries go into; None if they go into several."""
+    if node.size == 1:
+        return [np.zeros(arg.size, dtype=np.int32) for arg in node.args]
+    own = np.arange(node.size, dtype=np.int32)
+    if isinstance(node, AxisAtom) and len(node.args) == 1:
+        (arg,) = node.args
+        return [vec(spread(node, unvec(own, node.shape), arg.ndim, arg.shape))]
+    if isinstance(node, Elementwise) and all(
+        arg.shape == node.shape or arg.is_constant() for arg in node.args
+    ):
+        return [own for _ in node.args]
+    return None
 
 
 class Tape:
@@ -70,6 +87,7 @@ class Tape:
         ordered = {id(node): node for root in roots for node in nodes(root) if id(node) in atoms}
         self._atoms = list(reversed(ordered.values()))
         self._linear = {id(n): atom_jacobian(n, Values()) for n in self._atoms if _is_linear(n)}
+        self._outputs = {id(n): _outputs(n) for n in self._atoms}
         self._affine = list(affine.values())
         self._ends = np.cumsum([node.size for node in self._affine])[:-1].astype(int)
         points.load(np.zeros(points.size))
@@ -140,6 +158,44 @@ class Tape:
         if not np.all(np.isfinite(total)):
             raise ValueError("no finite gradient at the current point")
         return total
+
+    def jacobians(self, values: Values, edge: float | None = None) -> list[Array]:
+        """The Jacobian of every root, with a row an entry; not finite where there is no slope.
+
+        Parameters
+        ----------
+        values : Values
+        edge : float, optional
+            As for :meth:`gradient`.
+        """
+        lines = dense(self._map)
+        known = dict(zip(map(id, self._affine), np.split(lines, self._ends), strict=False))
+        for node in reversed(self._atoms):
+            total = np.zeros((node.size, self._points.size))
+            try:
+                for arg, own in zip(node.args, self._own(node, values, edge), strict=True):
+                    if id(arg) in known:
+                        total += own @ known[id(arg)]
+            except (ValueError, ArithmeticError):
+                total[:] = np.nan
+            known[id(node)] = total
+        return [known.get(id(r), np.zeros((r.size, self._points.size))) for r in self.roots]
+
+    def _own(self, node: cp.Expression, values: Values, edge: float | None) -> list[Any]:
+        """The Jacobians of an atom in its arguments."""
+        if id(node) in self._linear:
+            return [matrix.T for matrix in self._linear[id(node)]]
+        outputs = self._outputs[id(node)]
+        if outputs is None:
+            ones = (unvec(one, node.shape) for one in np.eye(node.size))
+            lines = [self._slopes(node, one, values, edge) for one in ones]
+            return [np.array([vec(part) for part in parts]) for parts in zip(*lines, strict=True)]
+        slopes = self._slopes(node, np.ones(node.shape), values, edge)
+        columns: list[Any] = [
+            (vec(slope), into, np.arange(into.size + 1))
+            for slope, into in zip(slopes, outputs, strict=True)
+        ]
+        return [sp.csc_array(c, (node.size, c[0].size)) for c in columns]
 
     def _slopes(
         self, node: cp.Expression, adjoint: Array, values: Values, edge: float | None

@@ -406,14 +406,12 @@ class _Kkt:
 
     def _system(self, x: Array, kept: Mask) -> tuple[Array, Array, Array]:
         """∇f, the Jacobian of the rows that are kept, and their values."""
-        tape, values, one = self._tape, self._tape.values(x), np.ones(self._objective.shape)
-        slope = tape.gradient(tape.alone(0, one), values)
-        matrix = [
-            tape.gradient(tape.alone(1 + i, line), values)
-            for i, size in enumerate(self._sizes)
-            for line in np.eye(size)
-        ]
-        return slope, np.array(matrix).reshape(-1, x.size)[kept], self._residual(values)[kept]
+        values = self._tape.values(x)
+        (slope, *lines) = self._tape.jacobians(values)
+        matrix = np.concatenate([np.zeros((0, x.size)), *lines])
+        if not (np.all(np.isfinite(slope)) and np.all(np.isfinite(matrix))):
+            raise ValueError("no finite gradient at the current point")
+        return slope[0], matrix[kept], self._residual(values)[kept]
 
     def _residual(self, values: Values) -> Array:
         """The values of all rows."""

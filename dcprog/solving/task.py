@@ -678,8 +678,6 @@ class ProblemTask(Task[ProblemSurrogate]):
             if found is not None and found is not run:
                 attempts = (*run.history.attempts, *found.history.attempts)
                 run = replace(found, history=replace(found.history, attempts=attempts))
-                if run.status != "converged":
-                    run, _ = self._judged_here(surrogate, run)
             if _is_settled(surrogate, run) or run.x is None or self.left() == 0:
                 return run
             with suppress(UnfitStart):
@@ -696,8 +694,9 @@ class ProblemTask(Task[ProblemSurrogate]):
     ) -> Run | None:
         """A run from a lower local minimum, looked for from where another one ended or began.
 
-        If that misses a constraint, also from random points.
+        If that misses a constraint, also from random points, until a run converges.
         """
+        failed: list[Run] = []
         with np.errstate(all="ignore"):
             smooth = SmoothProblem(surrogate)
         rise = np.inf
@@ -717,7 +716,12 @@ class ProblemTask(Task[ProblemSurrogate]):
             except UnfitStart:
                 continue
             if found is not None:
-                return found
+                found, _ = self._judged_here(surrogate, found)
+                if found.status != "solver_failed":
+                    return found
+                failed.append(found)
+        if failed:
+            return min(failed, key=lambda one: surrogate.facts.sign * one.value)
         # at such an end the point is a local minimum as far as both methods can tell
         return run if _meets(surrogate, run) and rise <= self.settings.tol * run.scale else None
 

@@ -29,7 +29,7 @@ class Effort:
         Starts of a cvxpy problem: convex starts of random halves of its terms, points beside the
         plain run's end, and random points.
     local : int
-        Random points of a cvxpy problem from which a smooth method runs; three times as many where
+        Random points of a cvxpy problem from which a smooth method runs; nine times as many where
         it is fast, until this many have ended equally low.
     work : float
         Of a cvxpy problem's branch and bound search without a lower point: iterations of its linear

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from functools import cached_property
 from typing import Any
 
 import cvxpy as cp
@@ -36,10 +35,11 @@ KINKS = "it has kinks"
 # repetitions together take STEPS_OF_SQP evaluations, of which each counts as LEAST_STEPS or more.
 FEW_ENTRIES, FEW_ROWS = 60, 150
 STEPS_OF_SQP, LEAST_STEPS = 200, 20
+JACOBIAN = 3  # evaluations with slopes that take as long as one with the Jacobian beside them
 FALL = 1e-10  # the decrease of F, relative to its scale, at which it ends
 # Random points of sequential quadratic programming, as a multiple of those of the method of
-# multipliers, which takes as long.
-TIMES = 3
+# multipliers, if all together pass no more atoms than these may.
+TIMES = 9
 
 ROUNDS, STEPS = 12, 100  # of multipliers, and quasi-Newton steps in each
 PRICE, DEARER, DEAREST = 1.0, 10.0, 1e5  # of squared violations in scales, growth, the most
@@ -75,7 +75,7 @@ class Local(OfProblem):
             for count, x in enumerate(_begins(surrogate, smooth, budget)):
                 if count >= budget.effort.local and not found:
                     break  # the constraints may contradict one another
-                end = smooth.minimised(x, budget.deadline, 1 / TIMES)
+                end = smooth.minimised(x, budget.deadline)
                 problem = surrogate.majorised
                 missed, value = problem.miss(end).relative, problem.exact(end)
                 if np.isfinite(value) and missed <= NEARLY:
@@ -125,7 +125,7 @@ def _begins(surrogate: ProblemSurrogate, smooth: SmoothProblem, budget: Budget) 
     boxed = np.isfinite(low) & np.isfinite(high)
     middle, half = (np.where(boxed, t, 0.0) for t in ((low + high) / 2, (high - low) / 2))
     for k in range(budget.effort.local * (TIMES if smooth.is_few else 1)):
-        if budget.deadline.left == 0:
+        if budget.deadline.left == 0 or smooth.passed >= budget.effort.local * MOST_ATOMS:
             return
         size, uniform = DECADES[k % len(DECADES)], budget.rng.uniform(-1, 1, points.size)
         normal = unit * budget.rng.standard_normal(points.size)
@@ -158,6 +158,8 @@ class SmoothProblem:
     ----------
     low, high : array
         Declared bounds, infinite for the variables in place of kinks.
+    passed : float
+        Atoms whose values and slopes were evaluated so far.
 
     Raises
     ------
@@ -192,6 +194,7 @@ class SmoothProblem:
             )
             for k in (0, 1)
         )
+        self.passed = 0.0
         self._scale, self._sizes = 1.0, np.ones(self._equal.size)
         self._units = np.resize(surrogate.sizes.natural.unit, points.size)
         self._last: tuple[Array, Values] | None = None
@@ -207,17 +210,16 @@ class SmoothProblem:
         entries, rows, equations = self._units.size, self._equal.size, np.sum(self._equal)
         return entries <= FEW_ENTRIES and 0 < rows <= FEW_ROWS and bool(equations <= entries)
 
-    def minimised(self, x: Array, deadline: Deadline, share: float = 1.0) -> Array:
-        """The end of a method, by a share of the usual work; it may miss constraints."""
+    def minimised(self, x: Array, deadline: Deadline) -> Array:
+        """The end of a method; it may miss constraints."""
         if not self.is_few:
             return self.by_multipliers(x, deadline)
         if self._lifted:
             x = self._with_kinks(x)
-        curved = [not root.is_affine() for root in self._tape.roots[1:]]
-        lines = 1 + int(np.sum(np.array(self._counts)[curved]))
-        left = min(STEPS_OF_SQP, int(share * MOST_ATOMS / (self._tape.work * lines)))
+        left = min(STEPS_OF_SQP, int(MOST_ATOMS / (JACOBIAN * self._tape.work)))
         while left > 0 and deadline.left != 0:
             end, taken = self._by_quadratic_programs(x, left)
+            self.passed += taken * JACOBIAN * self._tape.work
             if not np.all(np.isfinite(end)):
                 break
             moved = np.max(np.abs(end - x) / np.maximum(np.abs(x), self._units))
@@ -275,28 +277,11 @@ class SmoothProblem:
         """The Jacobian of the constraints, each row divided by its scale."""
         if self._last_jacobian is not None and np.array_equal(z, self._last_jacobian[0]):
             return self._last_jacobian[1]
-        values, lines = self._values(z), []
-        for place, root in enumerate(self._tape.roots[1:]):
-            if root.is_affine():
-                lines.append(self._affine[place])
-            else:
-                lines.append(self._lines(place, values))
-        jacobian = np.concatenate(lines) / self._sizes[:, None]
+        lines = np.concatenate(self._tape.jacobians(self._values(z), EDGE)[1:])
+        lines[~np.all(np.isfinite(lines), axis=1)] = 0.0
+        jacobian = lines * self._units / self._sizes[:, None]
         self._last_jacobian = z.copy(), jacobian
         return jacobian
-
-    @cached_property
-    def _affine(self) -> dict[int, Array]:
-        """Jacobians of affine rows, which do not change."""
-        values = self._tape.values(np.zeros(self._units.size))
-        roots = enumerate(self._tape.roots[1:])
-        return {place: self._lines(place, values) for place, root in roots if root.is_affine()}
-
-    def _lines(self, place: int, values: Values) -> Array:
-        """The slopes of a constraint's rows."""
-        shape = self._tape.roots[1 + place].shape
-        ones = np.eye(self._counts[place])
-        return np.array([self._slope(1 + place, unvec(one, shape), values) for one in ones])
 
     def _slope(self, place: int, weight: Array, values: Values) -> Array:
         """The gradient of ⟨weight, root⟩, in units; 0 if it is not finite."""
@@ -336,6 +321,7 @@ class SmoothProblem:
                 },
             )
             left -= found.nfev
+            self.passed += found.nfev * self._tape.work
             z, value = found.x, float(found.fun) * self._scale
             misses = self._misses(self._tape.values(self._units * z))
             shifted = multipliers + price * misses

@@ -14,6 +14,12 @@ EXPRESSIONS = {
     "distances": [cp.sum(cp.inv_pos(cp.norm(x[[0, 0, 1]] - x[[1, 2, 2]], 2, axis=1)))],
     "matrices": [cp.sum(cp.square(x.T @ cp.diag(y) @ x)), cp.exp(y / 5)],
     "shared parts": [cp.log_sum_exp(y) * cp.max(y), cp.log_sum_exp(y), y],
+    "products of matrices": [
+        x @ x.T,
+        cp.norm(x, 2, axis=0),
+        cp.maximum(x, y[0]),
+        cp.max(x, axis=1),
+    ],
     "a constant": [cp.Constant(3.0), cp.square(y)],
 }
 
@@ -34,6 +40,28 @@ def test_a_tape_agrees_with_differences(name: str) -> None:
         step = 1e-6 * np.eye(points.size)
         differences = [(total(at + s) - total(at - s)) / 2e-6 for s in step]
         np.testing.assert_allclose(slope, differences, atol=1e-6 * (1 + np.abs(slope).max()))
+
+
+@pytest.mark.parametrize("name", EXPRESSIONS)
+def test_jacobians_are_gradients_row_by_row(name: str) -> None:
+    roots, points = EXPRESSIONS[name], Points([x, y])
+    tape, rng = Tape(roots, points), np.random.default_rng(1)
+    values = tape.values(rng.normal(size=points.size))
+    for place, (root, lines) in enumerate(zip(roots, tape.jacobians(values), strict=True)):
+        assert lines.shape == (root.size, points.size)
+        for line, one in zip(lines, np.eye(root.size), strict=True):
+            weights = tape.alone(place, one.reshape(root.shape, order="F"))
+            np.testing.assert_allclose(line, tape.gradient(weights, values), atol=1e-12)
+
+
+def test_a_jacobian_is_not_finite_where_there_is_no_slope() -> None:
+    points = Points([y])
+    tape = Tape([cp.sqrt(y), cp.square(y)], points)
+    first, second = tape.jacobians(tape.values(np.array([0.0, 1.0, 4.0])))
+    assert not np.any(np.isfinite(first))
+    np.testing.assert_allclose(second, np.diag([0.0, 2.0, 8.0]))
+    inside, _ = tape.jacobians(tape.values(np.array([0.0, 1.0, 4.0])), edge=1e-4)
+    np.testing.assert_allclose(inside, np.diag([50, 0.5, 0.25]))
 
 
 def test_infinite_slopes_are_refused_or_taken_inside() -> None:
