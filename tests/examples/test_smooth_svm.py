@@ -127,10 +127,10 @@ def test_a_sigmoid_as_near_to_the_hinge_is_noticed(monkeypatch: pytest.MonkeyPat
 
 
 def test_another_filter_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert unexpected(outlier_filter.filter_claims(4)) == []
+    assert unexpected(outlier_filter.filter_claims(2)) == []
     with monkeypatch.context() as patch:
         patch.setattr(outlier_filter, "PERCENTILE", 50)
-        assert len(unexpected(outlier_filter.filter_claims(4))) == 2
+        assert len(unexpected(outlier_filter.filter_claims(2))) == 2
     monkeypatch.setattr(outlier_filter, "RATIOS", (0.051,))  # 5 samples, as for 0.05
     assert unexpected(outlier_filter.filter_claims(4)) == []
     once = outlier_filter.SmoothSVC
@@ -189,10 +189,11 @@ def test_claims_of_a_small_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     few = {n: tables.MODELS[n] for n in ("sigmoid SSVM2", "Padé SSVM1", "Padé, one-step filter")}
     monkeypatch.setattr(tables, "MODELS", few | {"Padé, 10 starts": few["Padé, one-step filter"]})
     monkeypatch.setattr(tables, "ONE_NORM", ("Padé SSVM1",))
+    monkeypatch.setattr(tables, "SPLITS", 3)
     monkeypatch.setattr(tables, "STYLES", (("k-", 1.0),) * 4)
     scores, largest = tables.cross_validate(1, 200, list(tables.MODELS))
     assert largest <= 1e-7
-    assert scores["I", "Padé SSVM1"].shape == (1, 10, 2)
+    assert scores["I", "Padé SSVM1"].shape == (1, 3, 2)
     assert np.all(scores["I", "sigmoid SSVM2"].mean() < scores["I", "Padé SSVM1"].mean())
     displacements = np.array([60.0, 75.0, 90.0])
     curves = tables.sweep(displacements, 200, 1)

@@ -35,7 +35,7 @@ OTHERS = [
     dc.RobustRegressor(dc.welsch(dc.square(), 1.0), dc.l2(0.1), kernel="rbf", n_starts=1),
     dc.models.AngleSVC(2, penalty="elasticnet", lam=0.01, n_starts=1),
     dc.models.AngleSVC(kernel="rbf", n_starts=1),
-    dc.models.CappedSVC(2.0, algorithm="alternating", max_iter=2000, tol=1e-3, n_starts=1),
+    dc.models.CappedSVC(2.0, algorithm="alternating", max_iter=200, tol=1e-3, n_starts=1),
     dc.models.LeastOneNormSVC(solver="smo", kernel="linear"),
     dc.models.SmoothSVC(outlier_ratio=0.05, filtering="trimmed", n_starts=1),
 ]

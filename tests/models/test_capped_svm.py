@@ -363,7 +363,7 @@ def test_string_labels_and_data_frames() -> None:
 def test_sparse_equals_dense(shape: tuple[int, int, int], algorithm: str) -> None:
     X, y = _data(*shape)
     X[np.abs(X) < 0.5] = 0
-    make = CappedSVC(p=2.0, eps=1.0, algorithm=algorithm, max_iter=2000, n_starts=1)
+    make = CappedSVC(p=2.0, eps=1.0, algorithm=algorithm, max_iter=200, n_starts=1)
     dense, sparse = clone(make).fit(X, y), clone(make).fit(sp.csr_array(X), y)
     np.testing.assert_allclose(dense.coef_, sparse.coef_, atol=1e-7)
     np.testing.assert_array_equal(dense.predict(X), sparse.predict(sp.csr_matrix(X)))
