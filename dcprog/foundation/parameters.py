@@ -219,8 +219,7 @@ def _missing(kind: type, init: Any, args: Any, parameters: Any) -> str | None:
 
 def _needed(init: Any) -> list[str]:
     """The names of the constructor's parameters without a default."""
-    plain = (Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY)
-    found = [p for p in signature(init).parameters.values() if p.kind in plain]
+    found = [p for p in signature(init).parameters.values() if p.kind in NAMED]
     return [p.name for p in found if p.default is p.empty and p.name != "self"]
 
 

@@ -277,7 +277,8 @@ class pade_hinge(SmoothHinge):
 
     P(t) = t/2 + (1 + 10z + 5z²)/(2η(5 + 10z + z²)) with z = η²t² for |t| ≤ 1/η, and t₊ beyond. It
     lies above the hinge by (1 − η|t|)⁵/(2η(5 + 10z + z²)), at most 0.1/η, and is four times
-    continuously differentiable.
+    continuously differentiable. It is convex, but no atom of cvxpy says so: it has no expression,
+    as :class:`sigmoid_hinge` has, and Newton's method minimises it.
 
     Parameters
     ----------
@@ -309,8 +310,6 @@ class pade_hinge(SmoothHinge):
     array([1.  , 0.05, 0.  ])
     """
 
-    has_expression = False
-
     def __call__(self, u: npt.ArrayLike) -> Array:
         """P(at − u)."""
         t, band, x = self._banded(u)
@@ -341,13 +340,6 @@ class pade_hinge(SmoothHinge):
         t = self._t(u)
         band = np.abs(t) < 1 / self.eta
         return t, band, self.eta * t[band]
-
-    def expression(self, u: cp.Expression) -> cp.Expression:
-        """Raise ValueError: the Padé approximant has no cvxpy expression."""
-        raise ValueError(
-            f"{self!r} has no cvxpy expression: the Padé approximant is convex, but no atom says "
-            "so. Newton's method takes it; or use sigmoid_hinge, which has one"
-        )
 
 
 def _denominator(x: Array) -> Array:

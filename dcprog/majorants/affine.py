@@ -20,7 +20,7 @@ from scipy.optimize import linprog
 
 from dcprog.foundation.arrays import Array, dense, unvec, vec
 from dcprog.foundation.tolerances import KNOWN_DIGITS
-from dcprog.majorants.tree import Values, evaluate, nodes, variables
+from dcprog.majorants.tree import Values, evaluate, is_moving, nodes, variables
 
 ENTRYWISE = AddExpression, NegExpression, multiply, DivExpression
 # A linear program takes a millisecond; of denominators with more entries no sign is looked for.
@@ -75,6 +75,13 @@ def _add(sums: dict[int, Any], key: int, term: Any) -> None:
     sums[key] = sums[key] + term if key in sums else term
 
 
+def jacobian_rows(affine: cp.Expression, variables: Sequence[cp.Variable]) -> sp.csr_array:
+    """The Jacobian in the entries of these variables, with a row an entry of the expression."""
+    slopes = jacobian(affine)
+    blocks = [slopes.get(v.id, sp.csr_array((v.size, affine.size))) for v in variables]
+    return sp.csr_array(sp.vstack(blocks).T)
+
+
 class Adjoint:
     """The adjoint map of an affine expression whose constants may hold Parameters.
 
@@ -114,7 +121,7 @@ class Adjoint:
         matrices = self._kept.get(id(atom))
         if matrices is None:
             matrices = atom_jacobian(atom, values)
-            if not any(arg.is_constant() and arg.parameters() for arg in atom.args):
+            if not is_moving(atom):
                 self._kept[id(atom)] = matrices
         return np.asarray(matrices[index] @ adjoint, dtype=float)
 
@@ -136,7 +143,7 @@ def reached(affine: cp.Expression) -> dict[int, npt.NDArray[np.bool_]]:
 
 def _reached_args(atom: Any, mask: npt.NDArray[np.bool_]) -> list[Any]:
     """For each argument of an atom, the entries that the masked entries of the atom depend on."""
-    if any(arg.is_constant() and arg.parameters() for arg in atom.args):
+    if is_moving(atom):
         entrywise = isinstance(atom, ENTRYWISE) or min(arg.size for arg in atom.args) == 1
         alike = [entrywise and arg.shape == atom.shape for arg in atom.args]
         pairs = zip(atom.args, alike, strict=True)
@@ -295,7 +302,7 @@ class Box:
             return False
         if not self._polytope.knows(node):
             return False
-        rows = self._polytope.rows(node).toarray()
+        rows = jacobian_rows(node, self._polytope.variables).toarray()
         return all(
             self._polytope.least(row) + offset >= -KNOWN_DIGITS * (abs(offset) or 1.0)
             for row, offset in zip(rows, offset_of(node), strict=True)
@@ -355,17 +362,11 @@ class _Polytope:
             c.expr for c in affine if isinstance(c, Equality) and not c.expr.parameters()
         ]
         known = {v.id: v for e in (*self._upper, *self._equal) for v in variables(e)}
-        self._variables = list(known.values())
+        self.variables = list(known.values())
 
     def knows(self, affine: cp.Expression) -> bool:
         """True if each of the expression's variables is in a constraint."""
-        return {v.id for v in variables(affine)} <= {v.id for v in self._variables}
-
-    def rows(self, affine: cp.Expression) -> sp.csr_array:
-        """The slopes of the entries."""
-        slopes = jacobian(affine)
-        blocks = [slopes.get(v.id, sp.csr_array((v.size, affine.size))) for v in self._variables]
-        return sp.csr_array(sp.vstack(blocks).T)
+        return {v.id for v in variables(affine)} <= {v.id for v in self.variables}
 
     def least(self, slope: Array) -> float:
         """The least value of a linear function; −∞ if none is found."""
@@ -378,10 +379,10 @@ class _Polytope:
         """Inequalities, equations and bounds, in the order of scipy's arguments."""
         sides: list[Any] = []
         for expressions in (self._upper, self._equal):
-            matrices = [self.rows(e) for e in expressions]
+            matrices = [jacobian_rows(e, self.variables) for e in expressions]
             ends = [-offset_of(e) for e in expressions]
             sides += [sp.vstack(matrices), np.concatenate(ends)] if matrices else [None, None]
-        bounds = [np.column_stack(_flat_bounds(v)) for v in self._variables]
+        bounds = [np.column_stack(_flat_bounds(v)) for v in self.variables]
         return [*sides, np.concatenate(bounds)]
 
 

@@ -12,7 +12,7 @@ from cvxpy.atoms.axis_atom import AxisAtom
 from cvxpy.atoms.elementwise.elementwise import Elementwise
 
 from dcprog.foundation.arrays import Array, dense, unvec, vec
-from dcprog.majorants.affine import atom_jacobian, jacobian
+from dcprog.majorants.affine import atom_jacobian, jacobian_rows
 from dcprog.majorants.atoms import TABLE, spread
 from dcprog.majorants.tree import Values, interior, nodes, pull_back
 from dcprog.majorants.user_problem import Points
@@ -94,7 +94,7 @@ class Tape:
         values = Values()
         offsets = [vec(values.array(node)) for node in self._affine]
         self._offset = np.concatenate([np.zeros(0), *offsets])
-        lines = [self._matrix(node) for node in self._affine]
+        lines = [jacobian_rows(node, points.variables) for node in self._affine]
         matrix = sp.csr_array(sp.vstack(lines) if lines else (0, points.size))
         self._map: Any = matrix.toarray() if matrix.shape[0] * points.size <= FEW else matrix
         self._back: Any = np.ascontiguousarray(self._map.T) if self._map is not matrix else matrix.T
@@ -104,12 +104,6 @@ class Tape:
         """Atoms that an evaluation passes; a thousand entries count as one."""
         entries = sum(node.size for node in self._atoms) + self._offset.size
         return 1 + len(self._atoms) + entries / 1000
-
-    def _matrix(self, node: cp.Expression) -> sp.csr_array:
-        """The Jacobian, with a row an entry of the node."""
-        slopes, variables = jacobian(node), self._points.variables
-        blocks = [slopes.get(v.id, sp.csr_array((v.size, node.size))) for v in variables]
-        return sp.csr_array(sp.vstack(blocks).T)
 
     def values(self, x: Array) -> Values:
         """Values of the nodes at a flat point."""

@@ -225,6 +225,11 @@ def variables(expression: cp.Expression) -> list[cp.Variable]:
     return list(found.values())
 
 
+def is_moving(atom: Any) -> bool:
+    """True if the Jacobian of an affine atom depends on Parameters."""
+    return any(arg.is_constant() and arg.parameters() for arg in atom.args)
+
+
 def by_pairs(function: Callable[[Any, Any], Any], parts: Sequence[Any]) -> Any:
     """The parts combined two by two, then the results, and so on: shallower than one by one."""
     while len(parts) > 1:

@@ -101,8 +101,6 @@ class extended_penalty(ConcavePenalty):
     edge : float, default 1e-10
     """
 
-    has_expression = False
-
     def __init__(self, penalty: ConcavePenalty, edge: float = EDGE) -> None:
         self.penalty = penalty
         self.edge = edge
@@ -115,7 +113,3 @@ class extended_penalty(ConcavePenalty):
     def rate(self, t: Array) -> Array:
         """ψ'(max(t, edge))."""
         return self.penalty.rate(np.maximum(t, self.edge))
-
-    def expression_of_size(self, t: cp.Expression) -> cp.Expression:
-        """Raise ValueError: cvxpy uses the original penalty."""
-        raise ValueError(f"use {self.penalty!r}.expression, whose edges cvxpy's path handles")

@@ -23,7 +23,25 @@ def share_of(fraction: float, n: int) -> int:
     return int(fraction * n + KNOWN_DIGITS)
 
 
-class cap_at(Transform):
+class _Capped(Transform):
+    """A transform that is applied first, and then a cap."""
+
+    def __init__(self, inner: Transform | None) -> None:
+        if inner is not None:
+            check_is_transform("inner", inner)
+        self.inner = inner
+
+    @property
+    def _inner(self) -> Transform:
+        return identity() if self.inner is None else self.inner
+
+    @property
+    def steepest(self) -> float:
+        """The inner slope at 0; that of one cap per loss itself would be an array."""
+        return self._inner.steepest
+
+
+class cap_at(_Capped):
     """φ(t) = min(inner(t), c).
 
     A loss exactly at the cap keeps its slope.
@@ -56,14 +74,8 @@ class cap_at(Transform):
             raise TypeError(f"c={c!r}: a number of at least 0 is needed")
         if not np.all(np.asarray(c) >= 0):
             raise ValueError(f"c={c!r}: a cap must not be negative")
-        if inner is not None:
-            check_is_transform("inner", inner)
+        super().__init__(inner)
         self.c = c
-        self.inner = inner
-
-    @property
-    def _inner(self) -> Transform:
-        return identity() if self.inner is None else self.inner
 
     @property
     def limit(self) -> float:  # type: ignore[override]
@@ -90,11 +102,6 @@ class cap_at(Transform):
         # not strict: a loss at the cap keeps its weight, or the loop may stay at w = 0
         return np.where(self._inner(t) <= np.asarray(self.c), self._inner.slope(t), 0.0)
 
-    @property
-    def steepest(self) -> float:
-        """The inner slope at 0; φ'(0) itself would be an array for one cap per loss."""
-        return self._inner.steepest
-
     def expression(self, t: cp.Expression) -> cp.Expression:
         """``minimum(inner, c)``."""
         inner = self._inner.expression(t)
@@ -108,7 +115,7 @@ class cap_at(Transform):
         return cap_at(np.asarray(self.c)[groups], inner)
 
 
-class cap_largest(Transform):
+class cap_largest(_Capped):
     """φ(t) = min(inner(t), c), with c set such that the given share of the losses is capped.
 
     For n losses c is the (⌊fraction·n⌋ + 1)-th largest of inner(t). If that loss is 0, then
@@ -149,8 +156,8 @@ class cap_largest(Transform):
     array([3., 1., 3., 2.])
     """
 
-    has_expression = False
     is_joint = True  # the cap depends on all losses
+    no_expression = "its cap moves with the losses; cap_at with the cap at the end of a run has one"
 
     def __init__(
         self,
@@ -164,10 +171,8 @@ class cap_largest(Transform):
         check_count("rounds", rounds, 1)
         check_number("otherwise", otherwise, 0)
         check_number("least", least, 0, closed=True)
-        if inner is not None:
-            check_is_transform("inner", inner)
+        super().__init__(inner)
         self.fraction = fraction
-        self.inner = inner
         self.rounds = rounds
         self.otherwise = otherwise
         self.least = least
@@ -180,14 +185,13 @@ class cap_largest(Transform):
     @property
     def limit(self) -> float:  # type: ignore[override]
         """The inner limit, because the cap is not known in advance."""
-        return np.inf if self.inner is None else self.inner.limit
+        return self._inner.limit
 
     def fixed(self, t: Array) -> cap_at:
         """The fixed cap that the losses t determine."""
-        inner = identity() if self.inner is None else self.inner
         place = t.size - 1 - share_of(self.fraction, t.size)
         loss = max(np.partition(t, place, axis=None)[place], self.least)
-        c = inner(loss if loss > 0 else self.otherwise)
+        c = self._inner(loss if loss > 0 else self.otherwise)
         return cap_at(float(c), self.inner)
 
     def graduated(self, s: float) -> Transform:
@@ -202,18 +206,6 @@ class cap_largest(Transform):
     def slope(self, t: npt.ArrayLike) -> Array:
         """The slopes with the cap that `t` itself determines."""
         return self.fixed(np.asarray(t, dtype=float)).slope(t)
-
-    @property
-    def steepest(self) -> float:
-        """The inner slope at 0."""
-        return 1.0 if self.inner is None else self.inner.steepest
-
-    def expression(self, t: cp.Expression) -> cp.Expression:
-        """Raise ValueError: the cap depends on the losses, so there is no fixed expression."""
-        raise ValueError(
-            "cap_largest has no fixed cvxpy expression, its cap moves with the losses; "
-            "use cap_at with the cap that a run ended with"
-        )
 
 
 class trim_of(Transform):

@@ -106,6 +106,8 @@ class concave(Transform):
     ValueError: value is not concave with this slope: its tangent at t=0 is 0 at t=10000, ...
     """
 
+    no_expression = "none was given; pass expression=..., which maps a cvxpy expression to one"
+
     def __init__(
         self,
         value: Function,
@@ -173,10 +175,7 @@ class concave(Transform):
     def expression(self, t: cp.Expression) -> cp.Expression:
         """expression(t)."""
         if self._expression is None:
-            raise ValueError(
-                f"{self!r} was given no cvxpy expression; pass expression=..., or take the "
-                "structured path (Risk, estimators), which needs the slope only"
-            )
+            return super().expression(t)
         return self._expression(t)
 
     def _check(self) -> None:

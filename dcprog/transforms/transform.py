@@ -187,8 +187,8 @@ class _Composite(Transform):
 
     @property
     def has_expression(self) -> bool:
-        """True if all parts have a cvxpy expression."""
-        return all(part.has_expression for part in parts_of(self))
+        """True if the class defines a cvxpy expression and all parts have one."""
+        return super().has_expression and all(part.has_expression for part in parts_of(self))
 
     @property
     def is_joint(self) -> bool:  # type: ignore[override]
@@ -228,8 +228,8 @@ class extended_from(_Composite):
     array([1. , 1. , 0.5])
     """
 
-    has_expression = False
     made_of = ("transform",)
+    no_expression = "cvxpy's path takes that of the transform itself"
 
     def __init__(self, transform: Transform, edge: float = EDGE) -> None:
         self.transform = transform
@@ -249,10 +249,6 @@ class extended_from(_Composite):
     def slope(self, t: npt.ArrayLike) -> Array:
         """φ'(max(t, edge))."""
         return self.transform.slope(np.maximum(np.asarray(t, dtype=float), self.edge))
-
-    def expression(self, t: cp.Expression) -> cp.Expression:
-        """Raise ValueError: cvxpy uses the original transform."""
-        raise ValueError(f"use {self.transform!r}.expression, whose edges cvxpy's path handles")
 
 
 class perspective_of(_Composite):

@@ -27,7 +27,7 @@ from dcprog.majorants.rules.frame import (
     plus,
     slope_sign,
 )
-from dcprog.majorants.tree import Values, short
+from dcprog.majorants.tree import Values, is_moving, short
 
 
 def constant(node: cp.Expression, weight: Weight, frame: Frame) -> Piece | None:
@@ -225,15 +225,10 @@ def affine_atom(node: cp.Expression, weight: Weight, frame: Frame) -> Piece | No
     return _entrywise_affine_atom(node, weight, frame)
 
 
-def _moving(node: cp.Expression) -> bool:
-    """True if the Jacobian of an affine atom depends on Parameters."""
-    return any(arg.is_constant() and arg.parameters() for arg in node.args)
-
-
 def _adjoint_atom(node: cp.Expression, weight: Weight, frame: Frame) -> Piece:
     live = [i for i, arg in enumerate(node.args) if not arg.is_constant()]
     fixed = (
-        None if _moving(node) else (atom_jacobian(node, Values()), constant_part(node, Values()))
+        None if is_moving(node) else (atom_jacobian(node, Values()), constant_part(node, Values()))
     )
     children = []
     for i in live:
@@ -273,7 +268,7 @@ def _entry_by_entry(node: cp.Expression, weight: Weight, frame: Frame) -> Piece:
     children = []
     for i in live:
         child = weight.times(slope_sign(node, i))
-        if weight.fixed is not None and (_is_summed(node) or not _moving(node)):
+        if weight.fixed is not None and (_is_summed(node) or not is_moving(node)):
             child = Weight.constant(_scaled(node, i, weight.fixed, Values()))
         children.append(majorise(node.args[i], child, frame))
 
@@ -305,7 +300,7 @@ def _entrywise_affine_atom(node: cp.Expression, weight: Weight, frame: Frame) ->
     """
     if weight.fixed is None:
         return _weighted_stand_in(node, weight, frame)
-    if _moving(node):
+    if is_moving(node):
         raise NotMajorizable(
             short(node),
             "a Parameter multiplies a nonconvex expression inside a vector or a convex atom",

@@ -230,14 +230,13 @@ def prod(node: cp.Expression, weight: Weight, frame: Frame) -> Piece | None:
 
 def _entries(node: Prod) -> list[cp.Expression]:
     """The factors of a ``prod``: entries, rows or columns; ``[node]`` if they are stacks."""
-    arg, axis = node.args[0], node.axis
-    if axis is None or arg.ndim == 1:
+    arg = node.args[0]
+    axes = range(arg.ndim) if node.axis is None else np.atleast_1d(node.axis)
+    if len(axes) == arg.ndim:
         flat = cp.vec(arg, order="F")
         return [flat[i] for i in range(arg.size)]
-    axes = (axis,) if isinstance(axis, int) else tuple(axis)
-    if arg.ndim != 2 or len(axes) != 1:
-        flat = cp.vec(arg, order="F")
-        return [flat[i] for i in range(arg.size)] if len(axes) == arg.ndim else [node]
+    if arg.ndim != 2:
+        return [node]
     return [arg[i, :] if axes[0] % 2 == 0 else arg[:, i] for i in range(arg.shape[axes[0]])]
 
 
