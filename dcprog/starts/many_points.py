@@ -10,7 +10,6 @@ import numpy.typing as npt
 
 from dcprog.foundation.arrays import COPIED, PRODUCTS, Array, dense
 from dcprog.foundation.tolerances import ROUNDING
-from dcprog.losses import ConvexLoss
 from dcprog.risk.risk import Risk
 from dcprog.risk_mm.units import margin_unit
 from dcprog.rows.scores import Scores
@@ -139,8 +138,8 @@ class ManyPoints:
     ) -> Array:
         """The risk at points whose margins are known, infinite where it is no number.
 
-        With h > 0 base losses are smoothed over ±h. Where groups are weighted at each point,
-        `places` says which of the points these are.
+        With h > 0 base losses and maxima are smoothed over ±h. Where groups are weighted at each
+        point, `places` says which of the points these are.
         """
         values, sub = _transformed(self.transform, self.losses(margins, h)), self.risk.subtracted
         if sub is not None:
@@ -156,16 +155,28 @@ class ManyPoints:
         losses = base(margins)
         if h > 0:
             losses = (base(margins - h) + 4 * losses + base(margins + h)) / 6
-        return self._aggregated(losses)
+        return self._aggregated(losses, h)
 
-    def _aggregated(self, losses: Array) -> Array:
-        """Losses of the groups from the weighted losses of their rows."""
+    def _aggregated(self, losses: Array, h: float = 0.0) -> Array:
+        """Losses of the groups from the losses of their rows; with h > 0 maxima are smoothed."""
         if self.weights is not None:
             losses = self.weights * losses
         if self.risk.aggregate is None:
             return losses
         grouped = losses.reshape(len(losses), self.n_groups, self.m)
-        return grouped.sum(axis=2) if self.risk.aggregate == "sum" else grouped.max(axis=2)
+        if self.risk.aggregate == "sum":
+            return grouped.sum(axis=2)
+        largest = grouped.max(axis=2)
+        if h > 0:
+            t = self._smoothing(h)
+            largest += t * np.log(np.sum(np.exp((grouped - largest[:, :, None]) / t), axis=2))
+        return largest
+
+    def _smoothing(self, h: float) -> float:
+        """The t of t log Σ exp(loss/t) with the curvature, at ties, of smoothed losses at kinks."""
+        ends = self.risk.base.slope(np.array([-self.margin, self.margin]))
+        weight = 1.0 if self.weights is None else np.max(self.weights)
+        return float(weight * np.max(np.abs(ends))) * h / 2
 
     def _coefficients(self, theta: Array) -> Array:
         """The penalised coefficients in units of the risk; they are no intercepts that move."""
@@ -228,36 +239,41 @@ class ManyPoints:
         u, base, sub = points.margins, self.risk.base, self.risk.subtracted
         up, down = u + h, u - h
         above, below = base(up), base(down)
-        weights = self._row_weights(u, (above + below) / 2)
+        # smoothed losses: a transform that is steep at 0 holds fast points at loss 0
+        losses = (above + below) / 2
+        weights = self._of_rows(self.shares * _slopes(self.transform, self._aggregated(losses, h)))
+        is_max = self.risk.aggregate == "max"
+        if is_max:
+            part = self._parts(losses, h)
+            weights = weights * part
         slope = weights * (above - below) / (2 * h)
         curvature = weights * (base.slope(up) - base.slope(down)) / (2 * h)
+        if is_max:  # the diagonal of the Hessian of log Σ exp
+            steep = (above - below) / (2 * h)
+            steep = steep if self.weights is None else self.weights * steep
+            curvature += (1 - part) * slope * steep / self._smoothing(h)
         if sub is not None:
             own = np.array([sub.slope(row) for row in u]) if sub.is_joint else sub.slope(u)
             ones = np.broadcast_to(self.shares, (len(u), self.n_groups))
-            slope -= own * self._of_rows(ones, sub, u)
+            less = own * self._of_rows(ones)
+            slope -= less * self._parts(sub(u), h) if is_max else less
         gradient, gram = slope @ self.A, self._gram(curvature)
         self._add_penalty(points.theta, gradient, gram)
         move = _solved(gram, -gradient)
         return move, -0.5 * np.sum(gradient * move, axis=1)
 
-    def _row_weights(self, u: Array, losses: Array) -> Array:
-        """s_g φ'(agg) v_r for every row; under a maximum for the largest row of a group.
-
-        The losses are smoothed ones: a transform that is steep at 0 holds fast points at loss 0.
-        """
-        slopes = _slopes(self.transform, self._aggregated(losses))
-        return self._of_rows(self.shares * slopes, self.risk.base, u)
-
-    def _of_rows(self, weights: Array, loss: ConvexLoss, u: Array) -> Array:
+    def _of_rows(self, weights: Array) -> Array:
         """Weights of the rows from the weights of their groups."""
         if self.risk.aggregate is not None:
             weights = np.repeat(weights, self.m, axis=1)
-        if self.risk.aggregate == "max":
-            losses = loss(u) if self.weights is None else self.weights * loss(u)
-            grouped = losses.reshape(len(losses), self.n_groups, self.m)
-            first = np.argmax(grouped, axis=2)[:, :, None] == np.arange(self.m)
-            weights = weights * first.reshape(weights.shape)
         return weights if self.weights is None else self.weights * weights
+
+    def _parts(self, losses: Array, h: float) -> Array:
+        """The rows' parts of the slopes of smoothed maxima, which are 1 for a group in all."""
+        largest = np.repeat(self._aggregated(losses, h), self.m, axis=1)
+        if self.weights is not None:
+            losses = self.weights * losses
+        return np.exp((losses - largest) / self._smoothing(h))
 
     def _gram(self, curvature: Array) -> Array:
         """Aᵀ diag(c) A for every row c."""

@@ -15,6 +15,7 @@ from joblib import parallel_config
 import dcprog as dc
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.deadline import Deadline
+from dcprog.models import AngleSVC
 from dcprog.solving.race import TOLD
 from dcprog.starts.batch import Batch, graduated_paths
 from dcprog.starts.many_points import ManyPoints
@@ -469,6 +470,30 @@ def test_smoothed_losses_are_means_over_the_width() -> None:
     offsets = np.linspace(-0.5, 0.5, 20001)
     mean = np.mean((u[0][:, None] + offsets) ** 2, axis=1)
     np.testing.assert_allclose(many.losses(u, 0.5)[0], mean, rtol=1e-3, atol=1e-4)
+
+
+@pytest.mark.parametrize(("seed", "best_known"), [(500, 14.1757), (501, 18.1423), (508, 7.9445)])
+def test_of_maxima_over_classes_the_best_known_minimum_is_found(
+    seed: int, best_known: float
+) -> None:
+    rng = np.random.default_rng(seed)
+    n, p, k = 200, 10, 3
+    centres, y = 2 * rng.normal(size=(k, p)), rng.integers(k, size=n)
+    X = centres[y] + rng.normal(size=(n, p))
+    y[: n // 10] = rng.integers(k, size=n // 10)
+    assert AngleSVC().fit(X, y).objective_ <= best_known * (1 + 1e-4)
+
+
+def test_smoothed_maxima_are_above_and_their_slopes_those_of_a_difference() -> None:
+    rng = np.random.default_rng(0)
+    rows = dc.angle_differences(rng.normal(size=(30, 2)), np.arange(30) % 4)
+    many = ManyPoints(dc.Risk(rows, dc.hinge(), aggregate="max", transform=dc.cap_at(1.5)))
+    losses, way = rng.exponential(size=(2, 1, 90))
+    smooth, exact = many._aggregated(losses, 0.4), many._aggregated(losses)
+    assert np.all((smooth >= exact) & (smooth <= exact + 0.2 * np.log(3)))
+    change = (many._aggregated(losses + 1e-6 * way, 0.4) - smooth) / 1e-6
+    slopes = np.sum((many._parts(losses, 0.4) * way).reshape(1, 30, 3), axis=2)
+    np.testing.assert_allclose(slopes, change, rtol=1e-4)
 
 
 def test_paths_end_lower_than_the_plain_run_and_repeat() -> None:
