@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from math import ceil
 from typing import Any
 
@@ -11,6 +12,7 @@ from dcprog.estimators import POSITIVE, PaperClassifier, between, one_of, parame
 from dcprog.estimators.base import Declaration
 from dcprog.estimators.loop import Callback, Solution
 from dcprog.estimators.robust import risk_of
+from dcprog.foundation.errors import DataLost
 from dcprog.losses import pade_hinge, sigmoid_hinge, squared, trim
 from dcprog.penalties import l2
 from dcprog.risk.risk import Risk
@@ -155,6 +157,9 @@ class SmoothSVC(PaperClassifier):
             return Solution(spec, result)
         plain = self._trimmed(spec.rows, 0.0)
         fitted = self._run(plain, n_starts=1, callback=callback)
+        if fitted.status == "interrupted":
+            self._leave_out(plain, fitted.x)
+            return Solution(plain, fitted)
         start: Any = fitted.x
         margins = plain.margins(start).reshape(spec.rows.X.shape[0], -1)
         slack = np.maximum(1 - margins, 0).sum(axis=1)
@@ -166,4 +171,6 @@ class SmoothSVC(PaperClassifier):
 
     def _leave_out(self, spec: Risk, theta: Any) -> None:
         """Keep which samples the trimmed loss leaves out at θ."""
-        self.outlier_ = spec.transform.slope(spec.aggregates(theta)) == 0
+        self.outlier_ = np.zeros(spec.rows.X.shape[0], dtype=bool)
+        with suppress(DataLost):
+            self.outlier_ = spec.transform.slope(spec.aggregates(theta)) == 0

@@ -25,7 +25,7 @@ from dcprog.estimators.kernels import Kernel
 from dcprog.estimators.parameters import DeclaredEstimator
 from dcprog.foundation.arrays import EDGE, Array
 from dcprog.foundation.blocked_matrix import BlockedMatrix, blocked
-from dcprog.foundation.errors import warn
+from dcprog.foundation.errors import lost_before_a_point, warn
 from dcprog.foundation.sums import largest_sizes, row_blocks
 from dcprog.risk.risk import Risk
 
@@ -378,7 +378,9 @@ class RiskEstimator(SampleInput, DeclaredEstimator, ABC):
     def _fitted(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         self._check_combinations()
         X, y = self._validated(X, y)
-        for message, category in self._fit(X, y, sample_weight):
+        with lost_before_a_point():
+            doubts = list(self._fit(X, y, sample_weight))
+        for message, category in doubts:
             warn(message, category)
         return self
 

@@ -274,8 +274,8 @@ class DaskMatrix(BlockedMatrix):
         if not self._connection.works:
             return error
         reason = f"{type(error).__name__}: {error}".splitlines()[0]
-        self._connection.lost = f"X can no longer be read ({reason}); this is the best point so far"
-        warn(self._connection.lost, RuntimeWarning)
+        self._connection.lost = f"X can no longer be read ({reason})"
+        warn(f"{self._connection.lost}: the best point so far is kept", RuntimeWarning)
         return DataLost(self._connection.lost)
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import sys
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from dcprog.foundation.arrays import Array
@@ -155,6 +157,15 @@ class DataLost(KeyboardInterrupt):
     It ends a solve as Ctrl-C does, and no handler of errors takes it for a solver's failure: the
     best point is kept, with the status ``interrupted``.
     """
+
+
+@contextmanager
+def lost_before_a_point() -> Iterator[None]:
+    """Raise a RuntimeError in place of a DataLost that nothing has caught: there is no point."""
+    try:
+        yield
+    except DataLost as lost:
+        raise RuntimeError(f"{lost}, and no point had been reached") from lost
 
 
 class UnfitSolver(ValueError):

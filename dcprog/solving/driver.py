@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any
@@ -19,7 +19,7 @@ from dcprog.engine.result import Result, result_of
 from dcprog.engine.track import Progress, Settings
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.deadline import second_press_raises
-from dcprog.foundation.errors import DataLost, TrivialSolutionWarning, warn
+from dcprog.foundation.errors import DataLost, TrivialSolutionWarning, lost_before_a_point, warn
 from dcprog.foundation.parameters import check_choice, names_nearest
 from dcprog.foundation.progress_log import visible
 from dcprog.foundation.tolerances import FEASIBLE, MAX_ITER, TOL
@@ -210,7 +210,7 @@ def solve(
     settings = replace(settings, callback=way.callback(callback))
     task = task_of(way.problem, solver, settings, solver_options)
     task.check()  # bad problems are refused here, before any process starts
-    with visible(verbose), _lost_from_the_start():
+    with visible(verbose), lost_before_a_point():
         if verbose:
             logger.info(HEAD)
         runs = race(task, plan, _seed(random_state), None if callback else n_jobs)
@@ -241,15 +241,6 @@ def solve(
             if trivial is not None:
                 warn(trivial, TrivialSolutionWarning)
     return result
-
-
-@contextmanager
-def _lost_from_the_start() -> Iterator[None]:
-    """Raise the error that lost the data where no point has been reached."""
-    try:
-        yield
-    except DataLost as lost:
-        raise RuntimeError(str(lost)) from lost
 
 
 def _is_same(name: str, solver: Any) -> bool:

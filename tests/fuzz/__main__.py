@@ -17,7 +17,7 @@ from tests.fuzz.cases import judged
 from tests.fuzz.pool import reports
 from tests.fuzz.report import Report
 
-COUNTS = {"problems": 500, "fits": 2200, "faults": 290, "bounds": 500}
+COUNTS = {"problems": 500, "fits": 2200, "faults": 290, "bounds": 500, "blocks": 60}
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -1,4 +1,4 @@
-"""Cases by name: problems:17, fits:3, faults:200, bounds:4; each is run under an alarm."""
+"""Cases by name: problems:17, fits:3, faults:200, bounds:4, blocks:5; each runs under an alarm."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from tests.fuzz import run_bounds, run_faults, run_fits, run_problems
+from tests.fuzz import run_blocks, run_bounds, run_faults, run_fits, run_problems
 from tests.fuzz.report import Hang, Report
 
 __all__ = ["ALARM", "RUNS", "judged"]
@@ -22,6 +22,7 @@ RUNS: dict[str, Callable[[int], Report]] = {
     "fits": run_fits.run,
     "faults": run_faults.run,
     "bounds": run_bounds.run,
+    "blocks": run_blocks.run,
 }
 
 

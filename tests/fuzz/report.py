@@ -24,7 +24,7 @@ DOCUMENTED = {
     "solver_failed",
 }
 OURS = Path(dc.__file__).resolve().parent.parent
-KINDS = {"problems": 1, "fits": 2, "faults": 3, "bounds": 4}
+KINDS = {"problems": 1, "fits": 2, "faults": 3, "bounds": 4, "blocks": 5}
 
 
 class Hang(BaseException):

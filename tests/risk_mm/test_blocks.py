@@ -6,7 +6,7 @@ import logging
 import os
 import signal
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,7 @@ from dcprog.engine.track import Progress
 from dcprog.foundation import blocked_matrix
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.blocked_matrix import StoredMatrix
+from dcprog.models import SmoothSVC
 
 RNG = np.random.default_rng(0)
 N, D = 400, 4
@@ -225,3 +226,43 @@ def test_starts_run_on_a_cluster() -> None:
     with cluster(processes=False), joblib.parallel_backend("dask"):
         two = dc.solve(dc.Risk.from_loss(RESIDUALS(X), loss, penalty), n_jobs=2, **options)
     assert [s.value for s in one.starts] == pytest.approx([s.value for s in two.starts])
+
+
+# ---- a scheduler that is lost after so many calls ------------------------------------------------
+
+
+@contextmanager
+def lost_after(calls: int) -> Iterator[None]:
+    dask = pytest.importorskip("dask", reason="dask is not there")
+    left = [calls]
+
+    def get(graph: Any, keys: Any, **options: Any) -> Any:
+        left[0] -= 1
+        if left[0] < 0:
+            raise ConnectionError("injected")
+        return dask.get(graph, keys, **options)
+
+    with dask.config.set(scheduler=get):
+        yield
+
+
+@pytest.mark.parametrize("calls", [1, 2, 5])
+@pytest.mark.parametrize("model", [dc.RobustRegressor(), SmoothSVC(outlier_ratio=0.1)])
+@pytest.mark.filterwarnings("ignore:X can no longer be read")
+def test_data_lost_before_a_point_are_an_error_and_no_ctrl_c(model: Any, calls: int) -> None:
+    y = TARGETS if isinstance(model, dc.RobustRegressor) else LABELS
+    with lost_after(calls), pytest.raises(RuntimeError, match=r"injected.*no point had been"):
+        model.fit(chunked(), y)
+
+
+@pytest.mark.filterwarnings("ignore:X can no longer be read")
+def test_data_lost_between_two_runs_of_a_fit_leave_the_first_one_s_point() -> None:
+    plain = SmoothSVC().fit(X, LABELS)
+    reached = []
+    for calls in range(30, 130, 12):
+        with lost_after(calls), suppress(RuntimeError):
+            reached.append(SmoothSVC(outlier_ratio=0.1).fit(chunked(), LABELS))
+    first = [model for model in reached if model.result_.status == "interrupted"]
+    assert first
+    assert min(model.objective_ for model in first) <= plain.objective_ * (1 + 1e-3)
+    assert all(model.outlier_.shape == (N,) for model in first)
