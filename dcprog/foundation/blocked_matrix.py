@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from copy import copy
 from dataclasses import dataclass
 from functools import partial, reduce
-from operator import add
+from operator import add, getitem
 from typing import Any, Self, TypeVar
 
 import numpy as np
@@ -239,7 +239,7 @@ class DaskMatrix(BlockedMatrix):
         places = [np.flatnonzero(chunk == k) for k in touched]
         local = [[rows[p] - first[k]] for k, p in zip(touched, places, strict=True)]
         found = np.empty((rows.size, self.shape[1]))
-        for p, part in zip(places, self._run(_taken, touched, local), strict=True):
+        for p, part in zip(places, self._run(getitem, touched, local), strict=True):
             found[p] = part
         return found
 
@@ -293,10 +293,6 @@ def _applied(
         return f(viewed(views, block), *vectors)
     except Exception as error:
         return _Failure(error)
-
-
-def _taken(block: Array, rows: Index) -> Array:
-    return block[rows]
 
 
 # ---- the choice of data that are read by blocks -------------------------------------------------

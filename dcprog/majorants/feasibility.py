@@ -186,16 +186,15 @@ def _excess(expression: cp.Expression, values: Values) -> float:
 
 def _residual(constraint: cp.Constraint, values: Values) -> float:
     """The largest entry of a convex constraint's violation."""
-    if isinstance(constraint, cp.constraints.Inequality):
+    if isinstance(constraint, cp.constraints.Inequality | cp.NonPos):
         return _excess(constraint.expr, values)
     if isinstance(constraint, Equality | Zero):
         return _largest(np.abs(values.array(constraint.expr)))
     args = [values.array(arg) for arg in constraint.args]
     if any(np.any(np.isnan(arg)) for arg in args):
         return np.inf
-    if isinstance(constraint, cp.constraints.NonNeg | cp.constraints.NonPos):
-        sign = -1 if isinstance(constraint, cp.constraints.NonNeg) else 1
-        return _largest(np.maximum(sign * args[0], 0.0))
+    if isinstance(constraint, cp.NonNeg):
+        return _largest(np.maximum(-args[0], 0.0))
     if isinstance(constraint, cp.constraints.SOC):
         return _largest(np.maximum(np.linalg.norm(args[1], axis=constraint.axis) - args[0], 0.0))
     try:

@@ -259,15 +259,11 @@ def compared(constraint: cp.Constraint) -> tuple[cp.Expression, bool] | None:
     >>> print(*compared(x == 2), *compared(cp.NonNeg(x)))
     x + -2.0 True -x False
     """
-    if isinstance(constraint, Equality):
+    if isinstance(constraint, Equality | Zero):
         return constraint.expr, True
-    if isinstance(constraint, Zero):
-        return constraint.args[0], True
-    if isinstance(constraint, cp.constraints.Inequality):
+    if isinstance(constraint, cp.constraints.Inequality | cp.NonPos):
         return constraint.expr, False
-    if isinstance(constraint, cp.NonNeg):
-        return -constraint.args[0], False
-    return (constraint.args[0], False) if isinstance(constraint, cp.NonPos) else None
+    return (-constraint.expr, False) if isinstance(constraint, cp.NonNeg) else None
 
 
 def declared_kinds(variable: cp.Variable) -> set[str]:
