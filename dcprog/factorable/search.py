@@ -784,10 +784,13 @@ class GlobalSearch:
             return self._failed()
         self._take(built)
         if status in ("unbounded", "inforunbd"):
+            if self._rounds + 1 < ROUNDS:  # the next tree is in the units of a lower point
+                return self._failed()
             raise NotBoundable(
                 short(self.problem.problem.objective),
-                "it falls without end, as far as SCIP tells",
-                "bounds on the variables",
+                "no finite bound of it was found: SCIP takes values beyond 1e20 times the usual "
+                "ones for infinite",
+                "narrower bounds on the variables",
             )
         if status in ("optimal", "gaplimit"):
             return "finished"

@@ -268,6 +268,21 @@ def test_an_inverse_sinh_of_what_scip_takes_for_infinite_is_not_cut_off() -> Non
     assert bound.value <= -1 - np.arcsinh(1e27)
 
 
+@pytest.mark.parametrize(
+    ("make", "least"),
+    [
+        (lambda x: cp.minimum(x**7, cp.Variable(bounds=[-1, 1])) - x / 1000, -1e28),
+        (lambda _: -(cp.Variable(bounds=[1e-7, 2]) ** -3), -1e21),
+    ],
+)
+def test_values_that_scip_takes_for_infinite_are_bounded(make: Any, least: float) -> None:
+    """The first tree has F in its usual unit, and ends as unbounded beyond 1e20 of it."""
+    bound = dc.lower_bound(cp.Problem(cp.Minimize(make(cp.Variable(bounds=[-1e4, 1e4])))))
+    assert bound.status == "proved"
+    assert bound.value <= least * (1 - 1e-9)
+    assert bound.value == pytest.approx(least, rel=GAP)
+
+
 def test_rounding_at_the_edge_of_a_root_moves_no_bound() -> None:
     x = cp.Variable(2)
     mean = cp.geo_mean(cp.hstack([2.99 - x[0], cp.exp(-x[1] - 0.6)]), p=[1, 3])
