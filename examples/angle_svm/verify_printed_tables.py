@@ -72,7 +72,7 @@ def printed_claims() -> list[Claim]:
 def times_claim() -> Claim:
     """Table 7."""
     text, why = "24 running times as printed", "another program's, on another machine: not compared"
-    return Claim(text, why, None, None, "table 7, times")
+    return Claim(text, why, None, None, "table 7")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

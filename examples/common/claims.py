@@ -197,7 +197,10 @@ def print_claims(claims: Sequence[Claim], evidence: str = "") -> int:
         note = "" if claim.as_expected else "   <-- not as expected"
         print(f"{claim.text:<{width}}{word(claim.verdict, claim.ours):<20}{claim.measured}{note}")
     wrong = sum(not claim.as_expected for claim in claims)
-    print(f"\n{len(claims) - wrong} of {len(claims)} claims as expected")
+    absent = sum(not claim.ran for claim in claims)
+    ran = len(claims) - absent
+    end = f"; {absent} left out, not run" if absent else ""
+    print(f"\n{ran - wrong} of {ran} claims as expected{end}")
     if ROWS in os.environ:
         rows = [claim.row() for claim in claims]
         Path(os.environ[ROWS]).write_text(json.dumps(rows, ensure_ascii=False), encoding="utf-8")

@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from examples.common.claims import Difference
+
 Array = np.ndarray
 
 
@@ -48,7 +50,7 @@ def equivariance(model: Any, X: Array, y: Array, rng: np.random.Generator) -> fl
 
 def efficiency(
     fits: dict[str, Callable[[Array, Array], Array]], n: int, d: int, repeats: int
-) -> dict[str, float]:
+) -> dict[str, Difference]:
     """Mean squared errors of least squares over those of others, errors being normal."""
     errors: dict[str, list[float]] = {name: [] for name in ("least squares", *fits)}
     for seed in range(repeats):
@@ -57,5 +59,12 @@ def efficiency(
         found = {"least squares": plain} | {name: fit(X, y) for name, fit in fits.items()}
         for name, coef in found.items():
             errors[name].append(float(np.sum((coef - 1) ** 2)))
-    least = np.mean(errors["least squares"])
-    return {name: float(least / np.mean(errors[name])) for name in fits}
+    least = np.array(errors["least squares"])
+    return {name: _ratio(least, np.array(errors[name])) for name in fits}
+
+
+def _ratio(above: Array, below: Array) -> Difference:
+    """A ratio of means, with the error of its linear term."""
+    ratio = float(above.mean() / below.mean())
+    rest = (above - ratio * below) / below.mean()
+    return Difference(ratio, float(rest.std(ddof=1) / np.sqrt(rest.size)))

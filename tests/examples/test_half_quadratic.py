@@ -31,13 +31,15 @@ def test_other_first_weights_and_another_loss_are_noticed(monkeypatch: pytest.Mo
 
 
 def test_table_2_of_a_set_at_hand_and_of_none(tmp_path: Path, capsys: Any) -> None:
-    assert script.table_2(tmp_path, False) == ([], {})
+    absent, none = script.table_2(tmp_path, False)
+    assert [(claim.ran, claim.item) for claim in absent] == [(False, "table 2")] * 4
+    assert none == {}
     assert "left out" in capsys.readouterr().out
     rng = np.random.default_rng(0)
     y = np.where(rng.random(80) < 0.5, 1, -1)
     np.savez(tmp_path / "pima.npz", X=rng.standard_normal((80, 3)) + y[:, None], y=y)
     claims, curves = script.table_2(tmp_path, False)
-    assert len(claims) == 4  # two of Pima's row, two of shares
+    assert sum(claim.ran for claim in claims) == 4  # two of Pima's row, two of shares
     assert all(np.all(np.diff(values) <= 1e-9) for values in curves["pima"].values())
     assert script.draw(tmp_path, curves).stat().st_size > 10_000
 

@@ -322,3 +322,13 @@ def test_table_5_on_the_small_sets_by_made_up_accuracies() -> None:
     cells["australian"] += 10 * rng.standard_normal((10, 1))
     counts = [claim.verdict for claim in whole_sets.noise_claims(30, cells)[:9]]
     assert counts == ["open"] * 3 + ["refuted"] * 3 + ["holds as printed"] * 3
+
+
+def test_without_data_the_claims_on_sets_are_left_out_and_counted(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    script.main(["--sets", "pima", "--data", str(tmp_path), "--draws", "3", "--folds", "2"])
+    said = capsys.readouterr().out
+    assert "pima: left out, there is no pima.npz" in said
+    assert "table 4, all claims" in said
+    assert "14 left out, not run" in said

@@ -77,6 +77,17 @@ def test_a_smaller_share_of_trimming_breaks_the_claims_of_least_trimmed_squares(
     assert len(unexpected(lts_theory.equivariance_claims())) == 1
 
 
+def test_trimming_a_fifth_is_told_from_trimming_half(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A fit that keeps 80% of the samples is 0.32 as efficient as least squares, not 0.13."""
+
+    def four_fifths(**options: Any) -> LeastTrimmedSquares:
+        return LeastTrimmedSquares(**options | {"support_fraction": 0.8})
+
+    monkeypatch.setattr(lts_theory, "LeastTrimmedSquares", four_fifths)
+    missed = unexpected(lts_theory.normal_claims(20))
+    assert "efficiency of the raw fit at n = 100 is below 0.2" in missed
+
+
 def test_a_fit_that_misses_the_best_subset_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     sums = lts_theory._sum_of_squares
     monkeypatch.setattr(lts_theory, "_sum_of_squares", lambda *given: 0.99 * sums(*given))
@@ -87,6 +98,17 @@ def test_other_published_fits_are_noticed() -> None:
     one = lts_sets.PUBLISHED["wood"]
     other = replace(one, best=one.best.replace("20", "19"), outliers=(4, 6, 8))
     assert len(unexpected(lts_sets.set_claims("wood", other))) == 2
+    (differs,) = (
+        c
+        for c in lts_sets.set_claims("stackloss", lts_sets.PUBLISHED["stackloss"])
+        if "published 1 3 4 21, here 1 2 3 4 21" in c.measured
+    )
+    assert differs.verdict == "holds as printed"
+    odd = replace(lts_sets.PUBLISHED["stackloss"], outliers=(1, 3, 4, 13))
+    assert (
+        "stackloss: the published samples are left out"
+        in unexpected(lts_sets.set_claims("stackloss", odd))[0]
+    )
     moved = replace(one, coef=(one.coef[0] + 1e-3, *one.coef[1:]))
     assert unexpected(lts_sets.set_claims("wood", moved)) == ["wood: the fit"]
     mm = mm_sets.PUBLISHED["stackloss"]
@@ -100,10 +122,15 @@ def test_other_constants_break_the_claims_of_mm_estimates(monkeypatch: pytest.Mo
     assert "σ̂ solves" in unexpected(mm_theory.scale_claims())[0]
     monkeypatch.setattr(mm_theory, "EFFICIENCIES", {4.6: 0.95})
     assert len(unexpected(mm_theory.constant_claims())) == 2
-    found = {str(c): 0.95 for c in (4.685061, 3.882662, 3.443689)}
-    monkeypatch.setattr(mm_theory, "EFFICIENCIES", {4.685061: 0.95, 3.443689: 0.85})
-    monkeypatch.setattr(mm_theory, "efficiency", lambda *given: found)
-    assert unexpected(mm_theory.normal_claims(1)) == ["efficiency at c = 3.443689, 85%"]
+
+
+def test_an_efficiency_of_the_next_level_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The fit of c = 3.88 in the place of that of c = 4.69: 90 for 95%."""
+    monkeypatch.setattr(mm_theory, "EFFICIENCIES", {4.685061: 0.95})
+    assert unexpected(mm_theory.normal_claims(10)) == []
+    monkeypatch.setattr(mm_theory, "MMRegressor", lambda c: MMRegressor(c=3.882662))
+    (missed,) = unexpected(mm_theory.normal_claims(10))
+    assert missed == "efficiency at c = 4.685061 is 95%, not the next level"
 
 
 def test_standard_errors_of_another_size_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
