@@ -77,7 +77,10 @@ def _is_of_one_class(risk: Risk, x: Array) -> bool:
 
 
 def _given_up(risk: Risk, x: Array) -> npt.NDArray[np.bool_]:
-    """Mask of the groups of positive weight whose loss is flat."""
+    """Mask of the groups of positive weight whose loss is flat, and no less than at score 0.
+
+    A loss that is flat at large margins has not given up those samples: they are right.
+    """
     losses = risk.aggregates(x)
     rise = risk.transform(losses) - risk.transform(np.zeros(losses.shape))
     flat = (losses > 0) & (risk.transform.slope(losses) * losses < FLAT * rise)
@@ -85,12 +88,14 @@ def _given_up(risk: Risk, x: Array) -> npt.NDArray[np.bool_]:
         flat = (losses > 0) & (risk.transform.slope(losses) == 0)
     flat &= risk.shares > 0
     tilts = risk.tilts(x)
-    if tilts is None:
+    if tilts is None or risk.subtracted is None:
         return flat
-    weights = risk.row_weights(risk.slopes(x))
-    pull = np.abs(weights * risk.base.slope(risk.margins(x)))
+    u, zero = risk.margins(x), np.zeros(1)
+    pull = np.abs(risk.row_weights(risk.slopes(x)) * risk.base.slope(u))
     level = (pull > 0) & (np.abs(pull - np.abs(tilts)) < FLAT * pull)
-    return flat | (np.bincount(risk.groups, level & (pull > 0)) > 0)
+    undecided = risk.base(zero) - risk.subtracted(zero)
+    level &= risk.base(u) - risk.subtracted(u) >= (1 - KNOWN_DIGITS) * undecided
+    return flat | (np.bincount(risk.groups, level) > 0)
 
 
 def _declared_share(risk: Risk) -> float:

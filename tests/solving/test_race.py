@@ -425,6 +425,25 @@ def test_a_constant_has_no_coefficients_to_be_warned_of(level: float, loss: Any)
     np.testing.assert_allclose(model.predict(X), level, rtol=1e-9)
 
 
+def test_samples_of_large_margins_are_not_given_up_where_the_loss_is_flat() -> None:
+    """A truncated pinball loss is flat at large margins, a ramp at small ones."""
+    y = np.where(np.arange(100) % 2, 1.0, -1.0)
+    X = np.random.default_rng(0).normal(y[:, None], 1.0, (100, 2))
+    pinball = 0.5 * dc.hinge() + 0.5 * dc.absolute(at=1)
+    truncated = (pinball + 0.5 * dc.hinge(at=1.2)) - 0.5 * dc.absolute(at=1.2)
+    right = dc.Risk.from_loss(dc.binary_margins(X, y), truncated, dc.l2(0.1))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", dc.TrivialSolutionWarning)
+        result = dc.solve(right, **PLAIN)
+    assert result.x is not None
+    assert np.mean(right.margins(result.x) > 1.2) > 0.3
+    X, y = flipped(60, 3, 4)
+    ramp_of_two = dc.hinge() - dc.hinge(at=0.8)
+    wrong = dc.Risk.from_loss(dc.binary_margins(X, y), ramp_of_two, dc.l2(1.0))
+    with pytest.warns(dc.TrivialSolutionWarning, match=r"\d\d% of the samples are given up"):
+        dc.solve(wrong, **PLAIN)
+
+
 def test_what_a_loss_is_told_to_drop_is_not_warned_of() -> None:
     T, t = turned(60, 2, 0, 0.2)
     with warnings.catch_warnings():
