@@ -42,11 +42,12 @@ errors = {
 
 figure, axes = plt.subplots(3, 1, figsize=(7, 7.5), sharex=True, sharey=True, layout="constrained")
 for ax, (name, track) in zip(axes, tracks.items(), strict=True):
-    ax.plot(*measured.T, ".", color="0.7", markersize=4)
+    ax.plot(*measured.T, ".", color="0.7", markersize=4, label="measured")
     ax.plot(*position.T, ":", color="black", label="true track")
     ax.plot(*track.T, "C0", label="smoothed")
-    ax.set(title=f"{name}: error {errors[name]:.3f}", aspect="equal")
-axes[0].legend(loc="lower left")
+    ax.set(title=f"{name}: error {errors[name]:.3f}", aspect="equal", ylabel="y, length")
+axes[-1].set(xlabel="x, length")
+figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=3)
 
 assert errors["capped"] < 0.05
 assert errors["capped"] < 0.6 * errors["Huber"] < 0.6 * errors["least squares"]
