@@ -17,6 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from dcprog.estimators.base import Declaration, feature_names, hardly_counting
 from dcprog.estimators.covariances import NO_ERRORS, loss_slope, transform_of
+from dcprog.estimators.formulas import FormulaFit
 from dcprog.estimators.inference import CoefficientInference
 from dcprog.estimators.kernels import Kernel, rows_of
 from dcprog.estimators.loop import LoopEstimator
@@ -132,7 +133,7 @@ class Classifier(ClassifierMixin, DeclaredEstimator):
         return probabilities(scores, self._multiplier())
 
 
-class LinearClassifier(Classifier, LoopEstimator):
+class LinearClassifier(Classifier, FormulaFit, LoopEstimator):
     """A classifier by linear scores, or those of one kernel, with a table of its coefficients."""
 
     def _class_scores(self, scores: Array) -> Array:
@@ -306,6 +307,8 @@ class RobustClassifier(LinearClassifier, CoefficientInference, RobustEstimator):
         of textbooks. Computed on access.
     standard_errors_ : array of shape (d,)
         The roots of the diagonal of ``covariance_`` but for the intercept's.
+    intercept_standard_error_ : float
+        That of the intercept, 0 if it is not fitted.
 
     See Also
     --------

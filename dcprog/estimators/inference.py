@@ -157,6 +157,8 @@ class CoefficientInference(DeclaredEstimator):
         Computed on access.
     standard_errors_ : array of shape (d,)
         The standard errors of ``coef_``, the roots of the diagonal of ``covariance_``.
+    intercept_standard_error_ : float
+        The standard error of ``intercept_``, 0 if it is not fitted.
     """
 
     _repeats = 1.0  # the number of samples that a weight of 1 in the risk represents
@@ -198,8 +200,17 @@ class CoefficientInference(DeclaredEstimator):
     @property
     def standard_errors_(self) -> Array:
         """The standard errors of the coefficients, by the sandwich formula."""
+        return self._errors()[:-1]
+
+    @property
+    def intercept_standard_error_(self) -> float:
+        """The standard error of the intercept, by the sandwich formula."""
+        return float(self._errors()[-1])
+
+    def _errors(self) -> Array:
+        """The standard errors of the coefficients and the intercept."""
         with np.errstate(invalid="ignore"):  # NaN where rounding of dependent columns is below 0
-            return np.sqrt(np.diag(self.covariance_)[:-1])
+            return np.sqrt(np.diag(self.covariance_))
 
     def summary(self) -> Any:
         """Coefficients, standard errors, their quotients, p-values and intervals.
@@ -218,9 +229,8 @@ class CoefficientInference(DeclaredEstimator):
         AttributeError
             The estimator is a kernel machine.
         """
-        errors = np.sqrt(np.diag(self.covariance_))
         names, df = self._coefficient_names(), self._degrees_of_freedom()
-        return CoefficientTable(self._title(), names, self._coefficients(), errors, df)
+        return CoefficientTable(self._title(), names, self._coefficients(), self._errors(), df)
 
     @names_nearest
     def conf_int(self, level: float = LEVEL) -> Array:
@@ -235,8 +245,8 @@ class CoefficientInference(DeclaredEstimator):
         -------
         array of shape (d + 1, 2)
         """
-        errors = np.sqrt(np.diag(self.covariance_))
-        return interval_of(self._coefficients(), errors, level, self._degrees_of_freedom())
+        df = self._degrees_of_freedom()
+        return interval_of(self._coefficients(), self._errors(), level, df)
 
     def wald_test(self, restricted: Any) -> WaldTest:
         """The Wald test of a restricted model, in which some coefficients are 0.
@@ -387,6 +397,8 @@ class LinearInference(CoefficientInference):
     ----------
     standard_errors_ : array of shape (d,)
         The standard errors of ``coef_``, the roots of the diagonal of ``covariance_``.
+    intercept_standard_error_ : float
+        The standard error of ``intercept_``, 0 if it is not fitted.
     """
 
     covariance = "sandwich"  # a subclass may declare a parameter of that name

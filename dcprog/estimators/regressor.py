@@ -21,7 +21,7 @@ from dcprog.estimators.covariances import (
     loss_slope,
     ridge_of,
 )
-from dcprog.estimators.formulas import designed
+from dcprog.estimators.formulas import FormulaFit
 from dcprog.estimators.high_breakdown import Criterion, SScale, robust_start
 from dcprog.estimators.inference import LinearInference
 from dcprog.estimators.loop import Callback, LoopEstimator, Solution
@@ -192,57 +192,8 @@ def polished(risk: Risk, theta: Array) -> Array:
 # ----------------------------------------------------------------------------------------------
 
 
-class Regressor(RegressorMixin, LinearInference, LoopEstimator):
+class Regressor(RegressorMixin, LinearInference, FormulaFit, LoopEstimator):
     """A regressor with one score, whose residuals are measured in the unit of its declaration."""
-
-    @classmethod
-    def from_formula(cls, formula: str, data: Any, **parameters: Any) -> Self:
-        """The estimator fitted to a DataFrame by a formula; formulaic must be installed.
-
-        Rows with missing values are left out. Names of coefficients are those of the formula's
-        columns. The methods of the fitted estimator take a DataFrame of the formula's variables,
-        or of its columns, which the attribute ``design_`` makes: ``model.design_(other)``.
-
-        Parameters
-        ----------
-        formula : str
-            Such as ``"loss ~ flow + log(acid) + C(site)"``; ``"loss ~ 0 + flow"`` has no intercept.
-        data : DataFrame
-        **parameters
-            Parameters of the estimator but for ``fit_intercept``, which the formula determines.
-
-        Returns
-        -------
-        estimator
-            The fitted estimator.
-
-        Raises
-        ------
-        ImportError
-            formulaic is not installed.
-        ValueError
-            The left side of the formula is not one number a row, the right side has no feature, or
-            as from ``fit``.
-        TypeError
-            ``fit_intercept`` is given.
-
-        Examples
-        --------
-        >>> import pandas as pd
-        >>> from dcprog.models import MMRegressor
-        >>> data = pd.DataFrame({"y": [1.0, 3.1, 4.9, 7.0, 9.1], "x": [0.0, 1, 2, 3, 4]})
-        >>> model = MMRegressor.from_formula("y ~ x", data)
-        >>> model.summary().names
-        ['x', 'intercept']
-        >>> model.predict(pd.DataFrame({"x": [10.0]})).round()
-        array([21.])
-        """
-        if "fit_intercept" in parameters:
-            raise TypeError("fit_intercept: the formula determines it; write 'y ~ 0 + …' for False")
-        design, X, y = designed(formula, data)
-        model = cls(fit_intercept=design.has_intercept, **parameters).fit(X, y)
-        model.design_ = design
-        return model
 
     def predict(self, X: npt.ArrayLike) -> Array:
         """The predictions f(x) = w·x + b, or the kernel expansion's.
@@ -259,13 +210,6 @@ class Regressor(RegressorMixin, LinearInference, LoopEstimator):
 
     def _checks(self) -> dict[str, Any]:
         return super()._checks() | {"y_numeric": True}
-
-    def _validated(self, X: Any, *y: Any, reset: bool = True) -> Any:
-        if reset:
-            self.__dict__.pop("design_", None)  # of the formula of a former fit
-        elif hasattr(self, "design_"):
-            X = self.design_.features(X)
-        return super()._validated(X, *y, reset=reset)
 
     def _point(self, declared: Declaration, theta: Array) -> dict[str, Any]:
         point = super()._point(declared, theta)

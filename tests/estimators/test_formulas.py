@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import pickle
 import sys
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
 
 import dcprog as dc
-from dcprog.models import MMRegressor
+from dcprog.models import AngleSVC, MMRegressor, SmoothSVC
 
 pytest.importorskip("formulaic")
 
@@ -76,6 +77,55 @@ def test_a_fit_to_columns_forgets_the_formula() -> None:
     model = MMRegressor.from_formula("loss ~ log(age)", _frame())
     X = pd.DataFrame({"age": np.arange(9.0)})
     assert model.fit(X, 2 * X["age"]).predict(X[:2]) == pytest.approx([0, 2], abs=1e-6)
+
+
+def twice(x: pd.Series) -> pd.Series:
+    return 2 * x
+
+
+def test_functions_and_modules_of_the_caller() -> None:
+    frame, shift = _frame(), 1.0
+    model = MMRegressor.from_formula("loss ~ np.log(age) + twice(age) + I(age + shift > 4)", frame)
+    again = pickle.loads(pickle.dumps(model))
+    np.testing.assert_array_equal(again.predict(frame), model.predict(frame))
+    assert shift == model.design_.values["shift"]
+
+
+def test_columns_of_the_formula_in_another_order() -> None:
+    frame = _frame()
+    model = MMRegressor.from_formula("loss ~ log(age) + C(site)", frame)
+    columns = model.design_(frame)
+    np.testing.assert_array_equal(
+        model.predict(columns[columns.columns[::-1]]), model.predict(frame)
+    )
+
+
+@pytest.mark.parametrize("classifier", [dc.RobustClassifier, AngleSVC, SmoothSVC])
+def test_classifiers_take_the_labels_of_a_column(classifier: Any) -> None:
+    frame = _frame().set_index(np.zeros(60))
+    frame.loc[frame["loss"] < 0.1, "age"] = np.nan
+    model = classifier.from_formula("site ~ age + loss", frame)
+    known = frame.dropna()
+    usual = classifier().fit(known[["age", "loss"]], known["site"])
+    np.testing.assert_array_equal(model.classes_, ["u", "v", "w"])
+    np.testing.assert_array_equal(model.coef_, usual.coef_)
+    np.testing.assert_array_equal(model.predict(known), usual.predict(known[["age", "loss"]]))
+    assert model.score(known, known["site"]) == usual.score(known[["age", "loss"]], known["site"])
+
+
+def test_classifiers_without_labels_or_without_an_intercept() -> None:
+    for formula in ("~ age", "log(age) ~ loss", "site + loss ~ age"):
+        with pytest.raises(ValueError, match="the labels must be a column"):
+            dc.RobustClassifier.from_formula(formula, _frame())
+    assert not dc.RobustClassifier.from_formula("site ~ 0 + age", _frame()).fit_intercept
+    with pytest.raises(ValueError, match="SmoothSVC always has an intercept"):
+        SmoothSVC.from_formula("site ~ 0 + age", _frame())
+
+
+@pytest.mark.parametrize("formula", ["loss ~ age |  site", "loss ~ age +", "loss ~ unknown(age)"])
+def test_a_formula_that_cannot_be_read_is_named(formula: str) -> None:
+    with pytest.raises(ValueError, match=r"formula=.* (2 parts|Operator|Unable)"):
+        MMRegressor.from_formula(formula, _frame())
 
 
 def test_missing_values_and_constants() -> None:

@@ -33,6 +33,20 @@ def test_least_squares_have_the_sandwich_of_textbooks() -> None:
     np.testing.assert_allclose(model.standard_errors_, np.sqrt(np.diag(expected))[:3], rtol=1e-6)
 
 
+@pytest.mark.parametrize("fit_intercept", [True, False])
+def test_the_error_of_the_intercept_is_that_of_the_summary(fit_intercept: bool) -> None:
+    X, y = _data()
+    regressor = dc.RobustRegressor(fit_intercept=fit_intercept).fit(X, y)
+    classifier = dc.RobustClassifier("logistic", fit_intercept=fit_intercept).fit(X, y > 0)
+    for model in (regressor, classifier):
+        error, table = model.intercept_standard_error_, model.summary()
+        assert np.array_equal([*model.standard_errors_, error], table.errors)
+        assert (error > 0) == fit_intercept
+        low, high = model.conf_int()[-1]
+        np.testing.assert_allclose([low, high], table.interval()[-1])
+        assert (low < high) == fit_intercept
+
+
 def test_a_ridge_is_in_the_bread_and_an_l1_leaves_zeros_without_errors() -> None:
     X, y = _data()
     A = np.column_stack([X, np.ones(150)])
