@@ -363,13 +363,14 @@ class RiskSpace:
         near = decided(self.parts, *boxes.hull)
         return bounded(Minorant.on(near, boxes.lo, boxes.hi), boxes.z, target)
 
-    def improved(self, z: Array, polish: bool) -> Incumbent:
-        """The incumbent at z or, if `polish`, a better one that the outer loop finds from it."""
+    def improved(self, z: Array, seconds: float) -> Incumbent:
+        """The incumbent at z, or a better one that the outer loop finds in so many seconds."""
         theta = self._outward(z)
         here = self.at(theta)
-        if polish:
+        if seconds > 0:
+            limit = seconds if np.isfinite(seconds) else None
             try:
-                result = run(self.risk, start=theta, max_iter=HASTY)
+                result = run(self.risk, start=theta, max_iter=HASTY, time_limit=limit)
             except (SubproblemError, ValueError):
                 return here
             x = result.x

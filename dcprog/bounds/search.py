@@ -209,8 +209,8 @@ class Space(Protocol):
     def bound(self, boxes: Boxes, target: float) -> Found:
         """Lower bounds of the boxes; bounds beyond the target need not be sharp."""
 
-    def improved(self, z: Array, polish: bool) -> Incumbent:
-        """The user's point for z or, if `polish`, a better one found from it."""
+    def improved(self, z: Array, seconds: float) -> Incumbent:
+        """The user's point for z, or a better one found from it in so many seconds."""
 
     def value(self, z: Array) -> float:
         """The user's function at the point z."""
@@ -261,6 +261,7 @@ class Search:
         self.floor = floor
         self._least_scale = space.least_scale
         self._first = boxes
+        self._deadline = np.inf
         self._known: list[Placed] = []
         self.open = OpenBoxes()
         if boxes is not None:
@@ -292,7 +293,7 @@ class Search:
         str
             ``proved``, ``time_limit``, ``interrupted`` or ``stopped``.
         """
-        said = time.perf_counter()
+        said, self._deadline = time.perf_counter(), deadline
         while self._has_more():
             now = time.perf_counter()
             if now >= deadline:
@@ -351,7 +352,7 @@ class Search:
         place = int(np.argmin(room))
         z = found.z[place]
         if room[place] < np.inf and self.space.value(z) < boxes.lower[place]:
-            self._hold([self._placed(self.space.improved(z, False))], boxes)
+            self._hold([self._placed(self.space.improved(z, 0.0))], boxes)
 
     def _learn(self, point: Incumbent) -> None:
         """Check a point against all bounds so far, and remember it."""
@@ -394,8 +395,9 @@ class Search:
         value = found.value[place]
         if not value < self.best.value:
             return None
-        polish = self.best.value - value > FORCING * self.gap * self.scale
-        return self.space.improved(found.z[place], polish)
+        is_much = self.best.value - value > FORCING * self.gap * self.scale
+        left = max(0.0, self._deadline - time.perf_counter()) if is_much else 0.0
+        return self.space.improved(found.z[place], left)
 
     def adopt(self, new: Incumbent) -> None:
         """Take a point as the incumbent if it is better than the present one."""

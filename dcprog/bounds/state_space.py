@@ -267,9 +267,9 @@ class StateSpace(RiskSpace):
             np.hstack([LAST * first.effect, free]),
         )
 
-    def improved(self, z: Array, polish: bool) -> Incumbent:
-        """The incumbent at θ or, if `polish`, a better one that the outer loop finds from it."""
-        return super().improved(z[: self.parts.size], polish)
+    def improved(self, z: Array, seconds: float) -> Incumbent:
+        """The incumbent at θ, or a better one that the outer loop finds in so many seconds."""
+        return super().improved(z[: self.parts.size], seconds)
 
     def value(self, z: Array) -> float:
         """The risk at the θ of z."""

@@ -53,6 +53,20 @@ def other_choices(problem: MajorisedProblem, x: Array) -> Iterator[Choice]:
         yield from (_of_one if isinstance(node, OF_ONE) else _of_many)(node, values)
 
 
+def random_choice(problem: MajorisedProblem, x: Array, rng: np.random.Generator) -> Choice:
+    """Choices among random values in place of those at x, all at once.
+
+    Where an argument is a number for all entries, the others are on either side of it.
+    """
+    values, found = problem.at(x), dict[cp.Expression, Array]()
+    for node in choices(problem):
+        level = sum(np.sum(values.array(arg)) for arg in node.args if arg.is_constant())
+        for arg in node.args:
+            if not arg.is_constant():
+                found[arg] = level + rng.standard_normal(arg.shape)
+    return Choice(found, 0.0)
+
+
 def _of_one(node: cp.Expression, values: Values) -> Iterator[Choice]:
     """A chosen entry and another one change their places."""
     (arg,) = node.args

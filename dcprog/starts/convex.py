@@ -12,6 +12,7 @@ from dcprog.engine.protocol import Surrogate
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.errors import SubproblemError
 from dcprog.foundation.tolerances import SOFT
+from dcprog.problem.choices import choices, random_choice
 from dcprog.problem.surrogate import ProblemSurrogate
 from dcprog.risk.risk import Risk
 from dcprog.risk.weighted import WeightedRisk
@@ -24,6 +25,7 @@ from dcprog.starts.many_points import ManyPoints
 from dcprog.starts.protocol import Budget, Candidate, OfProblem, OfRisk
 
 CROWDED = 3  # samples a coefficient, at most, of which a batch fits too few
+NO_CHOICE = "it has no largest or least terms to choose"
 FARTHEST, NEAREST = 1.0, 0.1  # units, of points beside another one
 
 
@@ -136,6 +138,28 @@ class Random(OfProblem):
         """As many as the effort says."""
         count = 0 if _is_smooth(surrogate, budget) else budget.effort.random
         return _made(surrogate, "random", count, budget)
+
+
+class Chosen(OfProblem):
+    """Minimisers of the majorants of random choices of the largest or least terms.
+
+    For a sum of least distances to centres these are the means of random clusters.
+    """
+
+    def refusal(self, surrogate: ProblemSurrogate) -> str | None:
+        """Refuse problems without concave choices."""
+        return NO_CHOICE if not choices(surrogate.majorised) else None
+
+    def points(self, surrogate: Surrogate, budget: Budget) -> Iterable[Array]:
+        """As many as the effort says of random points."""
+        assert isinstance(surrogate, ProblemSurrogate)
+        x, solver = budget.ended[0], surrogate.solvers[0]
+        for _ in range(budget.effort.random):
+            if budget.deadline.left == 0:
+                return
+            with suppress(SubproblemError, ValueError, ArithmeticError):
+                values = random_choice(surrogate.majorised, x, budget.rng).values
+                yield surrogate.nearby.otherwise(x, values, LOOSE, solver, budget.deadline.left)
 
 
 def _is_smooth(surrogate: Surrogate, budget: Budget) -> bool:

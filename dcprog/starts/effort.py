@@ -27,7 +27,7 @@ class Effort:
         Shares of a concave penalty's slope at 0.
     halves, beside, random : int
         Starts of a cvxpy problem: convex starts of random halves of its terms, points beside the
-        plain run's end, and random points.
+        plain run's end, and random points; as many random choices of largest or least terms.
     local : int
         Random points of a cvxpy problem from which a smooth method runs; nine times as many where
         it is fast, until this many have ended equally low.

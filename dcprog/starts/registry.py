@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from dcprog.starts.batch import Batch
 from dcprog.starts.branch_and_bound import BranchAndBound
-from dcprog.starts.convex import Beside, Graduated, Half, Light, Random, Soft, Zero
+from dcprog.starts.convex import Beside, Chosen, Graduated, Half, Light, Random, Soft, Zero
 from dcprog.starts.coordinate_search import CoordinateSearch
 from dcprog.starts.local import Local
 from dcprog.starts.protocol import Start
@@ -23,6 +23,7 @@ STARTS: dict[str, type[Start]] = {
     "soft": Soft,
     "light": Light,
     "half": Half,
+    "chosen": Chosen,
     "beside": Beside,
     "random": Random,
     "zero": Zero,

@@ -6,7 +6,7 @@ import pickle
 import time
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -306,7 +306,7 @@ class Parabola:
         one = np.ones((1, 1))
         return Boxes(-one, 2 * one, np.array([-10.0]), one, one)
 
-    def improved(self, z: Array, polish: bool) -> Incumbent:
+    def improved(self, z: Array, seconds: float) -> Incumbent:
         return self.at(z)
 
     def bound(self, boxes: Boxes, target: float) -> Found:
@@ -339,3 +339,18 @@ def test_a_wrong_box_is_named(start: float) -> None:
     assert error.box is not None
     assert error.box[0] <= error.point <= error.box[1]
     assert error.claim > error.value
+
+
+def test_runs_from_better_points_keep_to_the_time_that_is_left() -> None:
+    class Timed(Parabola):
+        given: ClassVar[list[float]] = []
+
+        def improved(self, z: Array, seconds: float) -> Incumbent:
+            self.given.append(seconds)
+            return super().improved(z, seconds)
+
+    space = Timed()
+    best = space.at(np.array([2.0]))
+    Search(space, space.root(best), best, 1e-3).run(time.perf_counter() + 10)
+    assert any(space.given)
+    assert all(0 <= seconds <= 10 for seconds in space.given)
