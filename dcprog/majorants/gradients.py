@@ -40,12 +40,20 @@ def _outputs(node: Any) -> list[Array] | None:
     own = np.arange(node.size, dtype=np.int32)
     if isinstance(node, AxisAtom) and len(node.args) == 1:
         (arg,) = node.args
+        if arg.shape == node.shape:
+            return None  # such as a cumulative sum
         return [vec(spread(node, unvec(own, node.shape), arg.ndim, arg.shape))]
     if isinstance(node, Elementwise) and all(
         arg.shape == node.shape or arg.is_constant() for arg in node.args
     ):
         return [own for _ in node.args]
     return None
+
+
+def _by_columns(entries: Array, rows: Array, height: int) -> sp.csc_array:
+    """The matrix with one entry a column, in the given rows."""
+    columns: Any = entries, rows, np.arange(rows.size + 1)
+    return sp.csc_array(columns, (height, rows.size))
 
 
 class Tape:
@@ -167,29 +175,27 @@ class Tape:
         for node in reversed(self._atoms):
             total = np.zeros((node.size, self._points.size))
             try:
-                for arg, own in zip(node.args, self._own(node, values, edge), strict=True):
-                    if id(arg) in known:
-                        total += own @ known[id(arg)]
+                for arg, own in self._own(node, values, edge):
+                    total += own @ known[id(arg)]
             except (ValueError, ArithmeticError):
                 total[:] = np.nan
             known[id(node)] = total
         return [known.get(id(r), np.zeros((r.size, self._points.size))) for r in self.roots]
 
-    def _own(self, node: cp.Expression, values: Values, edge: float | None) -> list[Any]:
-        """The Jacobians of an atom in its arguments."""
+    def _own(
+        self, node: cp.Expression, values: Values, edge: float | None
+    ) -> list[tuple[cp.Expression, Any]]:
+        """The arguments of an atom that are not constant, with its Jacobians in them."""
+        moving = [(k, arg) for k, arg in enumerate(node.args) if not arg.is_constant()]
         if id(node) in self._linear:
-            return [matrix.T for matrix in self._linear[id(node)]]
+            return [(arg, self._linear[id(node)][k].T) for k, arg in moving]
         outputs = self._outputs[id(node)]
         if outputs is None:
             ones = (unvec(one, node.shape) for one in np.eye(node.size))
             lines = [self._slopes(node, one, values, edge) for one in ones]
-            return [np.array([vec(part) for part in parts]) for parts in zip(*lines, strict=True)]
+            return [(arg, np.array([vec(line[k]) for line in lines])) for k, arg in moving]
         slopes = self._slopes(node, np.ones(node.shape), values, edge)
-        columns: list[Any] = [
-            (vec(slope), into, np.arange(into.size + 1))
-            for slope, into in zip(slopes, outputs, strict=True)
-        ]
-        return [sp.csc_array(c, (node.size, c[0].size)) for c in columns]
+        return [(arg, _by_columns(vec(slopes[k]), outputs[k], node.size)) for k, arg in moving]
 
     def _slopes(
         self, node: cp.Expression, adjoint: Array, values: Values, edge: float | None

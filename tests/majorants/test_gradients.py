@@ -20,6 +20,12 @@ EXPRESSIONS = {
         cp.maximum(x, y[0]),
         cp.max(x, axis=1),
     ],
+    "constants of other shapes": [
+        cp.maximum(x, 0.1),
+        cp.pos(y),
+        cp.minimum(0.2, x, np.ones((1, 2))),
+    ],
+    "cumulative": [cp.cumsum(cp.square(x), axis=1), cp.square(cp.cumsum(cp.exp(y)))],
     "a constant": [cp.Constant(3.0), cp.square(y)],
 }
 
