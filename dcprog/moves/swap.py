@@ -1,8 +1,10 @@
-"""Swap: a concave choice, of the largest or the least terms, is made otherwise where that pays."""
+"""Swap: a concave choice, of the largest or least terms or of samples, is made otherwise."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
@@ -10,14 +12,21 @@ from dcprog.engine.protocol import Surrogate, centre
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.errors import SubproblemError
 from dcprog.foundation.tolerances import TOL
-from dcprog.problem.choices import choices, other_choices
+from dcprog.problem.choices import Choice, choices, other_choices
 from dcprog.problem.surrogate import ProblemSurrogate
-from dcprog.starts.protocol import Budget, OfProblem
+from dcprog.risk.risk import Risk
+from dcprog.risk_mm.surrogate import RiskSurrogate
+from dcprog.starts.convex import is_crowded
+from dcprog.starts.many_points import ManyPoints
+from dcprog.starts.protocol import Budget
 
 SOLVES = 20  # majorants that are minimised, for each of the effort's flips
+MOST_SAMPLES = 40  # of a risk; from about 60 on the majorants cost as much as the race before
+
+Other = tuple[float, Callable[[], Array]]  # its cost at x, and the minimiser of its majorant
 
 
-class Swap(OfProblem):
+class Swap:
     r"""A point that is lower than x, by the majorant of another choice.
 
     The concave −Σ of the k largest aᵢ(x) is at most −Σ_{i∈S} aᵢ(x) for **every** set S of k
@@ -26,21 +35,28 @@ class Swap(OfProblem):
     Choices that differ from the one at x in a pair are tried in the order of their costs; from the
     first lower point the search goes on.
 
+    Of a risk the choices are its samples: a bounded concave φ(t) is at most φ(0) + φ'(0)t, which
+    gives the sample its full weight, and at most sup φ, which gives it none. With few samples for
+    its coefficients a point fits many of them exactly, far from the kinks at which slopes tie.
+
     References
     ----------
     Hawkins (1994), The feasible solution algorithm for least trimmed squares regression, Comput.
     Stat. Data Anal. 17.
     """
 
-    def refusal(self, surrogate: ProblemSurrogate) -> str | None:
-        """Refuse problems without concave choices."""
-        return (
-            None if choices(surrogate.majorised) else "it has no largest or least terms to choose"
-        )
+    def takes(self, surrogate: Surrogate) -> str | None:
+        """Problems with concave choices, and bounded losses of few samples a coefficient."""
+        if isinstance(surrogate, ProblemSurrogate):
+            has_choices = bool(choices(surrogate.majorised))
+            return None if has_choices else "it has no largest or least terms to choose"
+        if isinstance(surrogate, RiskSurrogate):
+            return _refusal(surrogate.declared)
+        return "it is neither a cvxpy problem nor a risk"
 
     def points(self, surrogate: Surrogate, x: Array, budget: Budget) -> Iterable[Array]:
         """The lowest point found, if F is lower there."""
-        assert isinstance(surrogate, ProblemSurrogate)
+        assert isinstance(surrogate, ProblemSurrogate | RiskSurrogate)
         left, lowest = SOLVES * budget.effort.flips, None
         with np.errstate(all="ignore"):
             while left > 0:
@@ -51,22 +67,73 @@ class Swap(OfProblem):
         return [] if lowest is None else [lowest]
 
 
+def _refusal(risk: Risk) -> str | None:
+    """Refuse samples without two weights, and risks whose majorants cost more than they gain."""
+    phi = risk.transform
+    if phi.is_joint or not np.isfinite([phi.limit, phi.steepest]).all():
+        return "its samples have no weights 0 and full"
+    if not ManyPoints.takes(risk):
+        return "it is no risk of few coefficients"
+    few = risk.n_groups <= MOST_SAMPLES and is_crowded(risk)
+    return None if few else "it has many samples"
+
+
 def _lower(
-    surrogate: ProblemSurrogate, x: Array, most: int, budget: Budget
+    surrogate: ProblemSurrogate | RiskSurrogate, x: Array, most: int, budget: Budget
 ) -> tuple[int, Array | None]:
     """The number of choices that were tried, and the first point that is lower than x."""
     centre(surrogate, x)
-    scale = surrogate.scale(x)
-    aim, solver = surrogate.value(x) - TOL * scale, surrogate.solvers[0]
-    others = list(other_choices(surrogate.majorised, x))
+    aim = surrogate.value(x) - TOL * surrogate.scale(x)
+    others = list(_others(surrogate, x, budget))
     shuffled = [others[k] for k in budget.rng.permutation(len(others))]
-    for tried, other in enumerate(sorted(shuffled, key=lambda other: other.cost)[:most]):
+    for tried, (_, minimiser) in enumerate(sorted(shuffled, key=lambda other: other[0])[:most]):
         if budget.deadline.left == 0:
             break
         try:
-            point = surrogate.nearby.otherwise(x, other.values, TOL, solver, budget.deadline.left)
+            point = minimiser()
         except (SubproblemError, ValueError, ArithmeticError):
             continue
         if surrogate.value(point) < aim:
             return tried + 1, point
     return most, None
+
+
+def _others(
+    surrogate: ProblemSurrogate | RiskSurrogate, x: Array, budget: Budget
+) -> Iterator[Other]:
+    if isinstance(surrogate, RiskSurrogate):
+        return _samples(surrogate, x, budget)
+    return _terms(surrogate, x, budget)
+
+
+def _terms(surrogate: ProblemSurrogate, x: Array, budget: Budget) -> Iterator[Other]:
+    """Choices of the largest and least terms that differ from the one at x in a pair."""
+
+    def minimiser(other: Choice) -> Array:
+        solver, left = surrogate.solvers[0], budget.deadline.left
+        return surrogate.nearby.otherwise(x, other.values, TOL, solver, left)
+
+    for other in other_choices(surrogate.majorised, x):
+        yield other.cost, partial(minimiser, other)
+
+
+def _samples(surrogate: RiskSurrogate, x: Array, budget: Budget) -> Iterator[Other]:
+    """Each sample given up that has most of its weight, or taken at the full one."""
+    risk, problem, solve = surrogate.risk, surrogate.problem, surrogate.solver(budget.deadline)
+    phi, t, tolerance = risk.transform, risk.aggregates(x), TOL * surrogate.scale(x)
+    zero = np.zeros_like(t)
+    full = risk.sampled(phi.slope(zero))
+    has_most = problem.weights > full / 2
+    others = np.where(has_most, 0.0, full)
+    lines = risk.sampled(np.where(has_most, phi.limit, phi(zero))) + others * t
+    costs = lines - risk.sampled(phi(t))
+    last = x  # from its last solution a solver needs few steps
+
+    def minimiser(sample: int) -> Array:
+        nonlocal last
+        weights = problem.weights.copy()
+        weights[sample] = others[sample]
+        last = solve(replace(problem, weights=weights), last, tolerance)
+        return last
+
+    return ((float(cost), partial(minimiser, sample)) for sample, cost in enumerate(costs))

@@ -83,7 +83,7 @@ class Soft(_Loose):
 
     def _solved(self, surrogate: RiskSurrogate, budget: Budget, solve: Solve) -> Iterable[Array]:
         risk = surrogate.declared
-        if _is_crowded(risk) and _softens(risk):
+        if _lacks_batch(risk) and _softens(risk):
             yield _eased(risk, 1.0 if risk.transform.is_linear else SOFT, SOFT, solve)
 
 
@@ -189,12 +189,17 @@ def _is_worth_it(surrogate: RiskSurrogate, budget: Budget) -> bool:
     if is_searched(surrogate, budget.ended[0]):
         return False
     few = risk.rows.shape[1] <= FEW
-    return _is_crowded(risk) or not (budget.found or few or is_dear(risk, budget.effort))
+    return _lacks_batch(risk) or not (budget.found or few or is_dear(risk, budget.effort))
 
 
-def _is_crowded(risk: Risk) -> bool:
-    """True if a batch takes no such risk, or has few samples to tell its coefficients by."""
-    return not ManyPoints.takes(risk) or CROWDED * risk.rows.shape[1] >= risk.n_groups
+def is_crowded(risk: Risk) -> bool:
+    """True if a risk has few samples to tell its coefficients by."""
+    return CROWDED * risk.rows.shape[1] >= risk.n_groups
+
+
+def _lacks_batch(risk: Risk) -> bool:
+    """True if a batch takes no such risk, or fits it badly."""
+    return not ManyPoints.takes(risk) or is_crowded(risk)
 
 
 def _softens(risk: Risk) -> bool:

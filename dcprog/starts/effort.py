@@ -17,7 +17,8 @@ class Effort:
     rounds : int
         Runs from points that moves have found, one after the other.
     flips : int
-        Samples that an exchange tries on the other side of a cap.
+        Samples that an exchange tries on the other side of a cap; a swap tries twenty times as
+        many choices.
     points : int
         Graduated paths of a batch; its other kinds of points are multiples.
     recombined : int

@@ -1,4 +1,4 @@
-"""Swaps: another choice of the largest or the least terms, where its majorant leads lower."""
+"""Swaps: another choice of the largest or least terms or of samples, where it leads lower."""
 
 from __future__ import annotations
 
@@ -11,9 +11,11 @@ import pytest
 import dcprog as dc
 from dcprog.engine.protocol import centre
 from dcprog.foundation.deadline import Deadline
-from dcprog.moves.swap import Swap
+from dcprog.moves.swap import Swap, _samples
 from dcprog.problem.choices import other_choices
 from dcprog.problem.surrogate import ProblemSurrogate
+from dcprog.risk.weighted import WeightedRisk
+from dcprog.risk_mm.surrogate import RiskSurrogate
 from dcprog.starts.protocol import Budget
 from examples.later_papers.trimmed_lasso import best_subset, declare, drawn, exact_from
 
@@ -138,3 +140,84 @@ def test_parts_of_odd_powers_are_no_choices() -> None:
     x = cp.Variable(2)
     problem = cp.Problem(cp.Minimize(cp.sum_squares(x)), [x[0] ** 3 + x[1] ** 3 == -1])
     assert "no largest" in (Swap().takes(ProblemSurrogate(problem)) or "")
+
+
+# ---- samples of risks ----------------------------------------------------------------------------
+
+
+def crowded(seed: int, loss: dc.Loss, n: int = 20, p: int = 20) -> dc.Risk:
+    rng = np.random.default_rng(seed)
+    X, y = rng.normal(size=(n, p)), 5 * rng.normal(size=n)
+    y[: n // 4] += 20
+    return dc.Risk.from_loss(dc.residual_rows(X, y), loss, penalty=dc.l2(0.1))
+
+
+CAPPED = [
+    dc.cap(dc.absolute(), 1.0),
+    dc.cap(dc.square(), 2.0),
+    dc.welsch(dc.square(), 2.0),
+    dc.tukey(dc.square(), 2.0),
+]
+
+
+@pytest.mark.parametrize("loss", CAPPED, ids=repr)
+def test_samples_at_weights_0_and_full_give_majorants(
+    loss: dc.Loss, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    risk = crowded(0, loss)
+    surrogate, rng = RiskSurrogate(risk), np.random.default_rng(0)
+    x = 0.3 * rng.normal(size=risk.rows.shape[1])
+    centre(surrogate, x)
+    solved: list[WeightedRisk] = []
+
+    def solve(problem: WeightedRisk, start: Any, tolerance: float) -> Any:
+        solved.append(problem)
+        return start + 1
+
+    monkeypatch.setattr(surrogate, "solver", lambda deadline: solve)
+    for k, (cost, minimiser) in enumerate(_samples(surrogate, x, Budget())):
+        assert minimiser() == pytest.approx(x + k + 1)  # each begins where the last has ended
+        problem = solved[k]
+        assert np.flatnonzero(problem.weights != surrogate.problem.weights) == [k]
+        assert problem.weights[k] in (0.0, risk.transform.steepest)
+        assert cost >= 0
+        shift = risk(x) + cost - problem.value(x)
+        for z in x + rng.normal(size=(10, x.size)):
+            assert problem.value(z) + shift >= risk(z) - 1e-9
+    assert len(solved) == risk.n_groups
+
+
+@pytest.mark.parametrize("loss", CAPPED, ids=repr)
+def test_samples_lead_lower_where_others_are_fitted_exactly(loss: dc.Loss) -> None:
+    lower = 0
+    for seed in range(4):
+        surrogate = RiskSurrogate(crowded(seed, loss))
+        plain = dc.solve(surrogate.declared, effort="low").x
+        assert plain is not None
+        points = list(Swap().points(surrogate, plain, Budget()))
+        lower += len(points)
+        assert all(surrogate.value(point) < surrogate.value(plain) for point in points)
+    assert lower >= 2
+
+
+def test_a_race_ends_where_no_sample_leads_lower() -> None:
+    risk = crowded(1, CAPPED[1])
+    result = dc.solve(risk, effort="high", random_state=0)
+    assert result.x is not None
+    assert "swapped" in [one.kind for one in result.starts]
+    assert not list(Swap().points(RiskSurrogate(risk), result.x, Budget()))
+
+
+def test_no_samples_are_swapped_where_it_does_not_pay() -> None:
+    loss = CAPPED[0]
+    taken = RiskSurrogate(crowded(0, loss))
+    assert Swap().takes(taken) is None
+    assert not list(Swap().points(taken, np.zeros(21), Budget(deadline=Deadline(0.0))))
+    for risk, why in [
+        (crowded(0, dc.absolute()), "no weights"),
+        (crowded(0, dc.trim(dc.absolute(), 0.2)), "no weights"),
+        (crowded(0, loss, n=20, p=120), "few coefficients"),
+        (crowded(0, loss, n=40, p=10), "many samples"),
+        (crowded(0, loss, n=60, p=60), "many samples"),
+    ]:
+        assert why in (Swap().takes(RiskSurrogate(risk)) or "")

@@ -91,7 +91,7 @@ def test_with_many_coefficients_neither(kind: str) -> None:
 
 
 @pytest.mark.parametrize("penalty", ["ridge", "lasso"])
-def test_with_fewer_samples_than_coefficients_it_is_near(penalty: str) -> None:
+def test_nor_with_fewer_samples_than_coefficients(penalty: str) -> None:
     rng = np.random.default_rng(3)
     X, y = rng.normal(size=(20, 60)), 5 * rng.normal(size=20)
     y[:6] += 20
@@ -101,10 +101,7 @@ def test_with_fewer_samples_than_coefficients_it_is_near(penalty: str) -> None:
     problem = cp.Problem(cp.Minimize(loss + shrinkage))
     generic = dc.solve(problem, solver="cvxpy")
     result = dc.solve(problem)
-    # swaps, which only the generic path makes, end 5% lower here
-    ends = [one.value for one in generic.starts if one.kind != "swapped"]
-    assert result.value <= min(ends) + 1e-6 * generic.scale
-    assert result.value <= generic.value + 0.06 * generic.scale
+    assert result.value <= generic.value + 1e-6 * generic.scale
 
 
 def test_caps_of_samples_are_raced_as_one_cap() -> None:
