@@ -175,8 +175,9 @@ class ManyPoints:
     def _smoothing(self, h: float) -> float:
         """The t of t log Σ exp(loss/t) with the curvature, at ties, of smoothed losses at kinks."""
         ends = self.risk.base.slope(np.array([-self.margin, self.margin]))
+        steepest = np.max(np.abs(ends)) or 1.0  # a band of no loss may be wider than the margins
         weight = 1.0 if self.weights is None else np.max(self.weights)
-        return float(weight * np.max(np.abs(ends))) * h / 2
+        return float(weight * steepest) * h / 2
 
     def _coefficients(self, theta: Array) -> Array:
         """The penalised coefficients in units of the risk; they are no intercepts that move."""

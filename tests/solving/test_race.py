@@ -154,6 +154,16 @@ def test_many_points_have_the_values_of_the_risk_and_steps_lower_them(name: str)
     assert np.all(some.at(some.given(theta)).values > 0)
 
 
+def test_smoothed_maxima_are_finite_where_a_band_of_no_loss_is_wider_than_the_margins() -> None:
+    rows = dc.angle_differences(np.random.default_rng(0).normal(size=(9, 2)), np.arange(9) % 3)
+    groups, transform = np.repeat(np.arange(9), 2), dc.cap(dc.hinge(), 10.0).transform
+    risk = dc.Risk(rows, dc.epsilon_insensitive(5.0), None, groups, "max", transform)
+    many = ManyPoints(risk)
+    points = many.at(20 * np.eye(rows.shape[1]))
+    assert np.all(np.isfinite(many.values(points.theta, points.margins, 0.5)))
+    assert np.any(many.step(points, 0.5, smoothly=True).values < points.values)
+
+
 @pytest.mark.parametrize("effort", ["low", "default", "high"])
 def test_every_effort_ends_at_a_critical_point(effort: str) -> None:
     result = dc.solve(ramp(*flipped(100, 3, 1)), effort=effort)
