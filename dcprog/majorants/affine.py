@@ -257,6 +257,7 @@ class Box:
         # by the ids of live nodes, which stay unique
         self._known: dict[int, tuple[cp.Expression, bool]] = {}
         self._signs: dict[int, tuple[cp.Expression, int]] = {}  # of denominators
+        self._floors: dict[int, tuple[cp.Expression, float]] = {}
 
     def is_nonneg(self, node: cp.Expression) -> bool:
         """True if all entries are known to be ≥ 0."""
@@ -268,6 +269,19 @@ class Box:
         """True if the expression is affine and its entries have known lower bounds above 0."""
         known = node.is_affine() and not node.parameters()
         return known and bool(np.all(self.least(node) > 0))
+
+    def floor(self, node: cp.Expression) -> float:
+        """A number that no entry is below; −∞ if none is known."""
+        if id(node) not in self._floors:
+            self._floors[id(node)] = node, self._floor(node)
+        return self._floors[id(node)][1]
+
+    def _floor(self, node: cp.Expression) -> float:
+        if node.is_affine() and not node.parameters():
+            return float(np.min(self.least(node), initial=np.inf))
+        if isinstance(node, AddExpression):
+            return sum(map(self.floor, node.args))
+        return 0.0 if self.is_nonneg(node) else -np.inf
 
     def is_nonpos(self, node: cp.Expression) -> bool:
         """True if all entries are known to be ≤ 0."""

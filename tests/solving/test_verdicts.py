@@ -180,6 +180,15 @@ def test_a_logarithm_that_falls_off_is_unbounded(size: int) -> None:
     assert (result.status, result.value) == ("unbounded", np.inf)
 
 
+@pytest.mark.parametrize("far", [1e3, 1e5, 1e7])
+def test_a_logarithm_above_zero_is_bounded_whatever_an_outlier_is(far: float) -> None:
+    x = cp.Variable(bounds=[-5, 5])
+    lost = cp.log(1 + cp.square(x * np.ones(3) - np.array([0.0, 0.5, far])))
+    result = dc.solve(cp.Problem(cp.Minimize(cp.sum(lost))))
+    assert result.status == "converged"
+    assert result.value == pytest.approx(2 * np.log(far), abs=0.2)
+
+
 @pytest.mark.parametrize(
     "goal",
     [

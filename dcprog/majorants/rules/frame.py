@@ -159,6 +159,9 @@ class Context:
             places = entry(node).from_zero
             for arg in [] if places is None else node.args[places]:
                 largest = float(np.max(np.abs(values.array(arg)), initial=0.0))
+                least = self.signs.floor(arg)
+                if least > 0:  # no entry comes near the edge, however large others are
+                    largest = min(largest, max(least, EDGE * largest))
                 if np.isfinite(largest) and largest > self.sizes.get(id(node), 0.0):
                     self.sizes[id(node)] = largest
 
