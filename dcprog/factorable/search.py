@@ -314,8 +314,12 @@ class _Sizes:
     """Usual sizes of rows: the larger of those at the best point and a share of the median."""
 
     def __init__(self, problem: FactorableProblem, known: Point | None) -> None:
-        self._samples = problem.columns(problem.samples())
-        self._known = None if known is None else problem.columns(known.x[None])
+        x = problem.samples()
+        self._samples = self._near = problem.columns(x)
+        self._known = None
+        if known is not None:
+            self._near = problem.columns(_towards(x, known.x))
+            self._known = problem.columns(known.x[None])
 
     def of(self, row: Row, share: float) -> float:
         """The size of the value."""
@@ -326,8 +330,11 @@ class _Sizes:
         return self._blend(lambda ranges: ranges.size(row), share)
 
     def usual(self, row: Row) -> float:
-        """The median, over points of the box, of the sum of the sizes of the terms."""
-        return _median(self._samples.size(row))
+        """The median, over points nearer the best one, of the sum of the sizes of the terms.
+
+        In a wide box an exponential is usually beyond all that F is where it matters.
+        """
+        return _median(self._near.size(row))
 
     def _blend(self, measure: Callable[[Ranges], Array], share: float) -> float:
         median = _median(measure(self._samples))
@@ -371,6 +378,8 @@ SETTINGS = {
     # SCIP 10 treats some products h·f(ch + d) with c < 0 as convex that are not, such as x·exp(−x).
     "nlhdlr/convex/cvxprodcomp": False,
     "nlhdlr/concave/cvxprodcomp": False,
+    # SCIP expands (c·xy + a)² and then drops c² below 1e-9, however large the variables are.
+    "expr/pow/expandmaxexponent": 1,
     # SCIP prints if it asks its linear programs for tighter tolerances than they allow.
     "constraints/nonlinear/tightenlpfeastol": False,
     "propagating/obbt/dualfeastol": TOLERANCE,
@@ -681,6 +690,9 @@ class GlobalSearch:
         size = problem.terms.size
         x = problem.samples(CHALLENGES, lo[:size], hi[:size])
         x = np.vstack([x, _at_ends(x[: CHALLENGES // 4], lo[:size], hi[:size])])
+        if self.best is not None:
+            near = _towards(x[: CHALLENGES // 2], np.clip(self.best.x, lo[:size], hi[:size]))
+            x = np.vstack([x, np.where(problem.whole, np.round(near), near)])
         value, missed = problem.values(x)
         feasible = np.flatnonzero(missed <= 0)
         for k in feasible[np.argsort(value[feasible], kind="stable")[:CHALLENGED]]:
@@ -880,6 +892,12 @@ def _watcher(act: Callable[[], None]) -> Any:
                 self.model.interruptSolve()
 
     return Watcher()
+
+
+def _towards(x: Array, centre: Array) -> Array:
+    """The points with their entries at random tenths, hundredths, … of their way from a centre."""
+    rng = np.random.default_rng(0)
+    return centre + (x - centre) * 10.0 ** -rng.integers(0, 4, x.shape)
 
 
 def _at_ends(x: Array, lo: Array, hi: Array) -> Array:

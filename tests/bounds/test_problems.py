@@ -515,3 +515,19 @@ def test_a_search_is_not_resumed_while_it_runs() -> None:
     stopped = dc.lower_bound(problem, start=before, callback=again, time_limit=60)
     assert stopped.status == "stopped"
     assert inner[0].value >= 0.187
+
+
+def test_small_coefficients_within_squares_count() -> None:
+    # in SCIP's units, taken at the best point 0, a product has the coefficient 2e-7; squared out
+    # it was dropped, and 0 "proved" optimal
+    X = np.random.default_rng(400).normal(size=(5, 7))
+    d, a = cp.Variable((5, 1)), cp.Variable((1, 7))
+    objective = cp.Minimize(cp.sum_squares(X - d @ a) + 1.5 * cp.norm1(a))
+    problem = cp.Problem(objective, [cp.norm(d, "fro") <= 1])
+    bound = dc.lower_bound(
+        problem, start={d: np.zeros(d.shape), a: np.zeros(a.shape)}, time_limit=3
+    )
+    u, sizes, v = np.linalg.svd(X)
+    d.value, a.value = u[:, :1], 0.6 * sizes[0] * v[:1]
+    assert objective.value < 33
+    assert bound.value <= objective.value
