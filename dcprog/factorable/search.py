@@ -699,8 +699,8 @@ class GlobalSearch:
             self.note(x[k])
         if self.best is not None and not self.best.is_exact:
             self.note(restored(problem, self.best.x))
-        near = np.argsort(missed, kind="stable")
-        groups = [near[:count] for count in NEAREST]
+        nearest = np.argsort(missed, kind="stable")
+        groups = [nearest[:count] for count in NEAREST]
         low = [group[np.argsort(value[group], kind="stable")[:CHALLENGED]] for group in groups]
         for k in np.unique(np.concatenate(low)):
             if missed[k] > 0:

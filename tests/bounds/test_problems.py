@@ -531,3 +531,12 @@ def test_small_coefficients_within_squares_count() -> None:
     d.value, a.value = u[:, :1], 0.6 * sizes[0] * v[:1]
     assert objective.value < 33
     assert bound.value <= objective.value
+
+
+def test_where_an_exponential_is_wild_nothing_is_proved_by_its_size() -> None:
+    # e^709 at the other end of the box was the scale of the gap: "proved", with a bound of −1e105
+    x = cp.Variable()
+    objective = cp.Minimize(cp.exp(-x) + 2 * cp.abs(x) + 0.3 * x)
+    bound = dc.lower_bound(cp.Problem(objective, [x <= 0]), time_limit=20)
+    assert bound.value <= 1
+    assert bound.status != "proved" or bound.value >= 1 - 1e-3
