@@ -347,6 +347,8 @@ def room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for name in ("verify_a", "verify_b"):
         (folder / f"{name}.py").write_text(SCRIPT.format(holds=True), "utf-8")
     monkeypatch.delenv("PYTHONPATH", raising=False)
+    # two scripts of one length, written within one second, would share their compiled file
+    monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")
     monkeypatch.setattr(runner, "ROOT", tmp_path)
     monkeypatch.setattr(sources, "ROOT", tmp_path)
     monkeypatch.setattr(runner, "CACHE", tmp_path / ".reproduce")
