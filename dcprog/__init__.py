@@ -3,6 +3,7 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from dcprog.bounds.lower_bound import Bound, lower_bound
 from dcprog.checks.declarations import check_loss, check_penalty
 from dcprog.engine.certificate import Certificate, Claim
 from dcprog.engine.rate import Rate
@@ -98,7 +99,6 @@ from dcprog.transforms import (
 )
 
 if TYPE_CHECKING:
-    from dcprog.bounds.lower_bound import Bound, lower_bound
     from dcprog.display import ConvergenceDisplay, LossDisplay, OutlierDisplay
     from dcprog.estimators import (
         RobustClassifier,
@@ -219,10 +219,8 @@ __all__ = [
     "which_theorem",
 ]
 
-# Imported at the first use: drawings and estimators need scikit-learn, whose import takes a third
-# of cvxpy's time, and no run needs bounds.
+# Imported at the first use: they need scikit-learn, whose import takes a third of cvxpy's time.
 LATE = {
-    "Bound": "dcprog.bounds.lower_bound",
     "ConvergenceDisplay": "dcprog.display",
     "LossDisplay": "dcprog.display",
     "OutlierDisplay": "dcprog.display",
@@ -232,7 +230,6 @@ LATE = {
     "RobustRegressor": "dcprog.estimators",
     "RobustRegressorCV": "dcprog.estimators",
     "lambda_max": "dcprog.estimators.penalty_path",
-    "lower_bound": "dcprog.bounds.lower_bound",
     "penalty_path": "dcprog.estimators.penalty_path",
 }
 
