@@ -207,6 +207,16 @@ def test_models_need_no_import_of_their_own_and_imports_compile_nothing() -> Non
         dc.modles.CappedSVC()
 
 
+def test_a_certificate_has_its_bound_in_a_fresh_process() -> None:
+    script = (
+        "import numpy as np, dcprog as dc\n"
+        "rows = dc.residual_rows(np.eye(3), np.arange(3.0))\n"
+        "result = dc.solve(dc.Risk.from_loss(rows, dc.cap(dc.absolute(), 1.0), dc.l2(1.0)))\n"
+        "print(result.certificate(bound=True))\n"
+    )
+    assert "bound" in run(sys.executable, "-c", script, cwd=ROOT)
+
+
 def test_the_names_of_the_package_are_the_public_ones() -> None:
     assert dir(dc) == sorted([*dc.__all__, "models"])
     assert all(hasattr(dc, name) for name in dc.__all__)
