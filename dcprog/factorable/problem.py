@@ -421,7 +421,7 @@ class FactorableProblem:
 
     def _is_empty(self, ranges: Ranges) -> npt.NDArray[np.bool_]:
         gone = ranges.empty.copy()
-        for row in (*self.below, *self.zero, *(-row for row in self.zero)):
+        for row in self._rows():
             if row.is_constant:
                 continue  # its terms cancel, and the constant may be rounding error
             low, terms = row.least(ranges.lo, ranges.hi)

@@ -392,8 +392,9 @@ OTHER_WAYS = {
     "randomization/randomseedshift": 1,
     "numerics/feastol": TOLERANCE / 10,
 }
-# A bound is checked with this many random points. Of the NEAREST ones to the constraints the lowest
-# ones, CHALLENGED of them, are moved to the constraints.
+# A bound is checked with this many random points, with a quarter as many at ends of the box and
+# half as many towards the best point. Of the NEAREST ones to the constraints the lowest ones,
+# CHALLENGED of them, are moved to the constraints.
 CHALLENGES, CHALLENGED = 4096, 8
 NEAREST = 2 * CHALLENGED, CHALLENGES // 4
 # Seconds between lines of the log and calls of the callback.

@@ -12,7 +12,7 @@ from dcprog.engine.protocol import Surrogate, centre
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.errors import SubproblemError
 from dcprog.foundation.tolerances import TOL
-from dcprog.problem.choices import Choice, choices, other_choices
+from dcprog.problem.choices import NONE, Choice, choices, other_choices
 from dcprog.problem.surrogate import ProblemSurrogate
 from dcprog.risk.risk import Risk
 from dcprog.risk_mm.surrogate import RiskSurrogate
@@ -48,8 +48,7 @@ class Swap:
     def takes(self, surrogate: Surrogate) -> str | None:
         """Problems with concave choices, and bounded losses of few samples a coefficient."""
         if isinstance(surrogate, ProblemSurrogate):
-            has_choices = bool(choices(surrogate.majorised))
-            return None if has_choices else "it has no largest or least terms to choose"
+            return None if choices(surrogate.majorised) else NONE
         if isinstance(surrogate, RiskSurrogate):
             return _refusal(surrogate.declared)
         return "it is neither a cvxpy problem nor a risk"

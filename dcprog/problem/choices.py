@@ -17,6 +17,7 @@ from dcprog.problem.majorised_problem import MajorisedProblem
 MOST = 1000  # entries of a choice; of more, too few of the pairs could be tried
 OF_ONE = cp.sum_largest, cp.max, cp.min  # choices among the entries of one argument
 OF_MANY = cp.maximum, cp.minimum  # choices among arguments, entry by entry
+NONE = "it has no largest or least terms to choose"  # why a problem is refused
 
 
 @dataclass(frozen=True)
@@ -53,18 +54,19 @@ def other_choices(problem: MajorisedProblem, x: Array) -> Iterator[Choice]:
         yield from (_of_one if isinstance(node, OF_ONE) else _of_many)(node, values)
 
 
-def random_choice(problem: MajorisedProblem, x: Array, rng: np.random.Generator) -> Choice:
-    """Choices among random values in place of those at x, all at once.
+def random_choices(
+    problem: MajorisedProblem, x: Array, rng: np.random.Generator
+) -> Iterator[dict[cp.Expression, Array]]:
+    """Random values of all nodes among which a choice is made, again and again.
 
     Where an argument is a number for all entries, the others are on either side of it.
     """
-    values, found = problem.at(x), dict[cp.Expression, Array]()
+    values, levels = problem.at(x), dict[cp.Expression, float]()
     for node in choices(problem):
-        level = sum(np.sum(values.array(arg)) for arg in node.args if arg.is_constant())
-        for arg in node.args:
-            if not arg.is_constant():
-                found[arg] = level + rng.standard_normal(arg.shape)
-    return Choice(found, 0.0)
+        level = sum(float(np.sum(values.array(arg))) for arg in node.args if arg.is_constant())
+        levels |= {arg: level for arg in node.args if not arg.is_constant()}
+    while True:
+        yield {arg: level + rng.standard_normal(arg.shape) for arg, level in levels.items()}
 
 
 def _of_one(node: cp.Expression, values: Values) -> Iterator[Choice]:

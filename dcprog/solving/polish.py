@@ -407,7 +407,7 @@ class _Kkt:
     def _system(self, x: Array, kept: Mask) -> tuple[Array, Array, Array]:
         """∇f, the Jacobian of the rows that are kept, and their values."""
         values = self._tape.values(x)
-        (slope, *lines) = self._tape.jacobians(values)
+        slope, *lines = self._tape.jacobians(values)
         matrix = np.concatenate([np.zeros((0, x.size)), *lines])
         if not (np.all(np.isfinite(slope)) and np.all(np.isfinite(matrix))):
             raise ValueError("no finite gradient at the current point")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
+from itertools import islice
 from typing import ClassVar
 
 import numpy as np
@@ -12,7 +13,7 @@ from dcprog.engine.protocol import Surrogate
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.errors import SubproblemError
 from dcprog.foundation.tolerances import SOFT
-from dcprog.problem.choices import choices, random_choice
+from dcprog.problem.choices import NONE, choices, random_choices
 from dcprog.problem.surrogate import ProblemSurrogate
 from dcprog.risk.risk import Risk
 from dcprog.risk.weighted import WeightedRisk
@@ -25,7 +26,6 @@ from dcprog.starts.many_points import ManyPoints
 from dcprog.starts.protocol import Budget, Candidate, OfProblem, OfRisk
 
 CROWDED = 3  # samples a coefficient, at most, of which a batch fits too few
-NO_CHOICE = "it has no largest or least terms to choose"
 FARTHEST, NEAREST = 1.0, 0.1  # units, of points beside another one
 
 
@@ -148,17 +148,17 @@ class Chosen(OfProblem):
 
     def refusal(self, surrogate: ProblemSurrogate) -> str | None:
         """Refuse problems without concave choices."""
-        return NO_CHOICE if not choices(surrogate.majorised) else None
+        return None if choices(surrogate.majorised) else NONE
 
     def points(self, surrogate: Surrogate, budget: Budget) -> Iterable[Array]:
         """As many as the effort says of random points."""
         assert isinstance(surrogate, ProblemSurrogate)
         x, solver = budget.ended[0], surrogate.solvers[0]
-        for _ in range(budget.effort.random):
+        drawn = random_choices(surrogate.majorised, x, budget.rng)
+        for values in islice(drawn, budget.effort.random):
             if budget.deadline.left == 0:
                 return
             with suppress(SubproblemError, ValueError, ArithmeticError):
-                values = random_choice(surrogate.majorised, x, budget.rng).values
                 yield surrogate.nearby.otherwise(x, values, LOOSE, solver, budget.deadline.left)
 
 

@@ -266,7 +266,7 @@ class SmoothProblem:
     def _objective(self, z: Array) -> tuple[float, Array]:
         values, tape = self._values(z), self._tape
         total = float(np.sum(values.array(tape.roots[0]))) / self._scale
-        slope = self._slope(0, np.full(tape.roots[0].shape, 1 / self._scale), values)
+        slope = self._slope(np.full(tape.roots[0].shape, 1 / self._scale), values)
         return (total, slope) if np.isfinite(total) else (OUTSIDE, slope)
 
     def _bounded(self, z: Array) -> Array:
@@ -283,10 +283,10 @@ class SmoothProblem:
         self._last_jacobian = z.copy(), jacobian
         return jacobian
 
-    def _slope(self, place: int, weight: Array, values: Values) -> Array:
-        """The gradient of ⟨weight, root⟩, in units; 0 if it is not finite."""
+    def _slope(self, weight: Array, values: Values) -> Array:
+        """The gradient of ⟨weight, F⟩, in units; 0 if it is not finite."""
         try:
-            return self._tape.gradient(self._tape.alone(place, weight), values, EDGE) * self._units
+            return self._tape.gradient(self._tape.alone(0, weight), values, EDGE) * self._units
         except (ValueError, ArithmeticError):
             return np.zeros(self._units.size)
 
