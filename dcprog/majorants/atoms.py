@@ -28,7 +28,7 @@ from cvxpy.atoms import (
     PowerApprox,
     QuadForm,
 )
-from cvxpy.atoms.affine.binary_operators import DivExpression, multiply
+from cvxpy.atoms.affine.binary_operators import DivExpression, MulExpression, multiply
 from cvxpy.atoms.elementwise.hyperbolic import asinh, atanh, sinh, tanh
 from cvxpy.atoms.elementwise.normcdf import normcdf
 from cvxpy.atoms.elementwise.trig import cos, sin, tan
@@ -446,6 +446,16 @@ def quad_over_lin_value(atom: Any, args: list[Any], slack: float) -> Any:
 # matrices and perspectives
 
 
+def product_slope(atom: Any, args: Sequence[Array], value: Array, adjoint: Array) -> list[Array]:
+    """Slopes adjoint·Bᵀ and Aᵀ·adjoint of a matrix product AB."""
+    a, b = args
+    if {a.ndim, b.ndim} - {1, 2}:
+        return cvxpy_slope(atom, args, value, adjoint)
+    rows, columns = np.atleast_2d(a), b.reshape(len(b), -1)
+    adjoint = adjoint.reshape(len(rows), columns.shape[1])
+    return [(adjoint @ columns.T).reshape(a.shape), (rows.T @ adjoint).reshape(b.shape)]
+
+
 def quad_form_slope(atom: Any, args: Sequence[Array], value: Array, adjoint: Array) -> list[Array]:
     """Slope (P + Pᵀ)x of a quadratic form, whose matrix is constant."""
     x, matrix = args
@@ -644,6 +654,7 @@ TABLE: dict[type, Entry] = {
         from_zero=SECOND,
     ),
     # functions of matrices; cvxpy has no slopes of the last three
+    MulExpression: Entry(product_slope),  # cvxpy's forms Kronecker products
     QuadForm: Entry(quad_form_slope),
     cp.log_det: Entry(
         log_det_slope,

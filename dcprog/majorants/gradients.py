@@ -13,7 +13,7 @@ from cvxpy.atoms.elementwise.elementwise import Elementwise
 
 from dcprog.foundation.arrays import Array, dense, unvec, vec
 from dcprog.majorants.affine import atom_jacobian, jacobian_rows
-from dcprog.majorants.atoms import TABLE, spread
+from dcprog.majorants.atoms import spread
 from dcprog.majorants.tree import Values, interior, nodes, pull_back
 from dcprog.majorants.user_problem import Points
 
@@ -21,7 +21,7 @@ FEW = 100_000  # entries of a matrix that is kept dense: sparse products cost 50
 
 
 def _is_linear(node: Any) -> bool:
-    return node.is_atom_convex() and node.is_atom_concave() and type(node) not in TABLE
+    return node.is_atom_convex() and node.is_atom_concave()
 
 
 def _through(node: Any, matrices: list[sp.csr_array], adjoint: Array) -> list[Array]:

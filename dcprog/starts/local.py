@@ -108,13 +108,18 @@ def unfit(surrogate: ProblemSurrogate) -> str | None:
 def _is_agreed(
     surrogate: ProblemSurrogate, found: list[tuple[float, float, Array]], budget: Budget
 ) -> bool:
-    """True if as many ends as the effort's `local` are equally low: no lower one is expected."""
+    """True if no lower end is expected.
+
+    The lowest is at a lower bound of F, or as many as the effort's `local` are equally low.
+    """
     ends = np.array([one[:2] for one in found])
     values = ends[ends[:, 0] <= surrogate.majorised.tolerance, 1]
-    if values.size < budget.effort.local:
+    if not values.size:
         return False
-    lowest = np.min(values)
+    lowest = float(np.min(values))
     slack = TOL * max(abs(lowest), surrogate.scale(found[-1][2]))
+    if lowest <= surrogate.facts.lower_bound + slack:
+        return True
     return int(np.count_nonzero(values <= lowest + slack)) >= budget.effort.local
 
 

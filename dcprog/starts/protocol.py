@@ -54,7 +54,8 @@ class Budget:
         The claim that is proved of the lowest point so far: by how much no feasible point is lower,
         and among which points. No other point is needed then. Empty if there is no proof.
     agreed : bool
-        True if several local minima are equally low: a race of default effort adds none.
+        True if several local minima are equally low, or one is at a lower bound of F: a race of
+        default effort adds none.
     """
 
     effort: Effort = EFFORTS["default"]

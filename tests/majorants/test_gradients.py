@@ -16,6 +16,10 @@ EXPRESSIONS = {
     "shared parts": [cp.log_sum_exp(y) * cp.max(y), cp.log_sum_exp(y), y],
     "products of matrices": [
         x @ x.T,
+        x.T @ y,
+        y @ x,
+        y @ cp.exp(y / 5),
+        np.ones((2, 3)) @ cp.square(x),
         cp.norm(x, 2, axis=0),
         cp.maximum(x, y[0]),
         cp.max(x, axis=1),

@@ -1,5 +1,6 @@
 """The smooth methods' start: local minima under curved constraints, and what it refuses."""
 
+from dataclasses import replace
 from typing import Any
 
 import cvxpy as cp
@@ -90,6 +91,18 @@ def test_equal_ends_end_the_search() -> None:
     budget = Budget(ended=[np.zeros(2)])
     list(Local().points(ProblemSurrogate(ring), budget))
     assert budget.agreed
+
+
+def test_an_end_at_a_lower_bound_ends_the_search() -> None:
+    x, y = (cp.Variable(2, bounds=[0, 2]) for _ in range(2))
+    A = np.array([[1.0, 2.0], [2.0, 4.0]])
+    product = cp.reshape(x, (2, 1), order="F") @ cp.reshape(y, (1, 2), order="F")
+    problem = cp.Problem(cp.Minimize(cp.sum(cp.kl_div(A, product))))
+    many = replace(EFFORTS["default"], local=50)  # so many equal ends are not met before
+    budget = Budget(many, ended=[np.zeros(4)])
+    best, *_ = Local().points(ProblemSurrogate(problem), budget)
+    assert budget.agreed
+    assert best.value < 1e-8
 
 
 def test_ends_that_miss_constraints_are_no_candidates() -> None:
