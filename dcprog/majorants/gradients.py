@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 import cvxpy as cp
@@ -11,8 +12,8 @@ import scipy.sparse as sp
 from cvxpy.atoms.axis_atom import AxisAtom
 from cvxpy.atoms.elementwise.elementwise import Elementwise
 
-from dcprog.foundation.arrays import Array, dense, unvec, vec
-from dcprog.majorants.affine import atom_jacobian, jacobian_rows
+from dcprog.foundation.arrays import Array, unvec, vec
+from dcprog.majorants.affine import atom_jacobian
 from dcprog.majorants.atoms import spread
 from dcprog.majorants.tree import Values, interior, nodes, pull_back
 from dcprog.majorants.user_problem import Points
@@ -20,17 +21,13 @@ from dcprog.majorants.user_problem import Points
 FEW = 100_000  # entries of a matrix that is kept dense: sparse products cost 50 µs
 
 
+def _moves(node: cp.Expression) -> bool:
+    return not node.is_constant()
+
+
 def _is_linear(node: Any) -> bool:
-    return node.is_atom_convex() and node.is_atom_concave()
-
-
-def _through(node: Any, matrices: list[sp.csr_array], adjoint: Array) -> list[Array]:
-    """The adjoints of a linear atom's arguments; 0 for constants."""
-    flat = vec(adjoint)
-    return [
-        np.zeros(arg.shape) if arg.is_constant() else unvec(matrix @ flat, arg.shape)
-        for matrix, arg in zip(matrices, node.args, strict=True)
-    ]
+    """True for variables, and for atoms that are linear in the arguments that are not constant."""
+    return isinstance(node, cp.Variable) or (node.is_atom_convex() and node.is_atom_concave())
 
 
 def _outputs(node: Any) -> list[Array] | None:
@@ -56,10 +53,50 @@ def _by_columns(entries: Array, rows: Array, height: int) -> sp.csc_array:
     return sp.csc_array(columns, (height, rows.size))
 
 
+class _Layer:
+    """Arguments that are linear in the entries before them, and the atoms that take them.
+
+    Parameters
+    ----------
+    joints : list of cvxpy expressions
+        The arguments, or the roots.
+    lines : sparse matrix
+        Their slopes in the entries before, with a row an entry.
+    offset : array
+    atoms : list of (atom, slice)
+        The atoms with the places of their values, which come after.
+    """
+
+    def __init__(
+        self,
+        joints: list[cp.Expression],
+        lines: sp.csr_array,
+        offset: Array,
+        atoms: list[tuple[cp.Expression, slice]],
+    ) -> None:
+        self.joints, self.lines, self.offset, self.atoms = joints, lines, offset, atoms
+        ends = np.cumsum([0, *(node.size for node in joints)]).tolist()
+        self.spans = [slice(*at) for at in pairwise(ends)]
+        self.span = dict(zip(map(id, joints), self.spans, strict=True))
+        self._dense: Any = lines.toarray() if lines.shape[0] * lines.shape[1] <= FEW else None
+        self._back: Any = (lines if self._dense is None else self._dense).T
+
+    def forward(self, entries: Array) -> list[Array]:
+        """The arguments; an entry that is not finite stays out of those it is not part of."""
+        is_dense = self._dense is not None and np.all(np.isfinite(entries))
+        flat = np.asarray((self._dense if is_dense else self.lines) @ entries) + self.offset
+        return [unvec(flat[at], n.shape) for n, at in zip(self.joints, self.spans, strict=True)]
+
+    def backward(self, slopes: Array) -> Array:
+        """The adjoints of the entries before, from those of the arguments."""
+        return np.asarray(self._back @ slopes)
+
+
 class Tape:
     """Expressions whose values and gradients are computed at many points.
 
-    Their largest affine parts are one matrix, computed once.
+    What is linear between the variables and the other atoms, and between these, is one matrix a
+    layer, computed once.
 
     Parameters
     ----------
@@ -80,45 +117,84 @@ class Tape:
     def __init__(self, roots: Sequence[cp.Expression], points: Points) -> None:
         self.roots = list(roots)
         self._points = points
-        affine: dict[int, cp.Expression] = {}
-        atoms: dict[int, cp.Expression] = {}
-        stack = list(roots)
-        while stack:
-            node = stack.pop()
-            if node.is_constant() or id(node) in affine or id(node) in atoms:
-                continue
-            if node.is_affine():
-                affine[id(node)] = node
-            else:
-                atoms[id(node)] = node
-                stack += node.args
-        ordered = {id(node): node for root in roots for node in nodes(root) if id(node) in atoms}
-        self._atoms = list(reversed(ordered.values()))
-        self._linear = {id(n): atom_jacobian(n, Values()) for n in self._atoms if _is_linear(n)}
-        self._outputs = {id(n): _outputs(n) for n in self._atoms}
-        self._affine = list(affine.values())
-        self._ends = np.cumsum([node.size for node in self._affine])[:-1].astype(int)
         points.load(np.zeros(points.size))
-        values = Values()
-        offsets = [vec(values.array(node)) for node in self._affine]
-        self._offset = np.concatenate([np.zeros(0), *offsets])
-        lines = [jacobian_rows(node, points.variables) for node in self._affine]
-        matrix = sp.csr_array(sp.vstack(lines) if lines else (0, points.size))
-        self._map: Any = matrix.toarray() if matrix.shape[0] * points.size <= FEW else matrix
-        self._back: Any = np.ascontiguousarray(self._map.T) if self._map is not matrix else matrix.T
+        self._start = Values()
+        order = [n for n in {id(n): n for r in roots for n in nodes(r)}.values() if _moves(n)]
+        depths: dict[int, int] = {}
+        for node in order:
+            below = max((depths.get(id(arg), 0) for arg in node.args), default=0)
+            depths[id(node)] = below + (not _is_linear(node))
+        self._atoms = sorted(
+            (n for n in order if not _is_linear(n)), key=lambda node: depths[id(node)]
+        )
+        ends = np.cumsum([points.size, *(node.size for node in self._atoms)]).tolist()
+        self._places = [slice(*at) for at in pairwise(ends)]
+        self._width = ends[-1]
+        self._outputs = {id(n): _outputs(n) for n in self._atoms}
+        constants = (a for n in self._atoms for a in n.args if not _moves(a))
+        self._constants = {id(a): self._start(a) for a in constants}
+        placed = list(zip(self._atoms, self._places, strict=True))
+        lines = self._lines(order, placed)
+        for atom in self._atoms:
+            self._start.assume(atom, np.zeros(atom.shape))
+        self._layers = []
+        for depth in sorted({depths[id(n)] for n in self._atoms}):
+            atoms = [(n, at) for n, at in placed if depths[id(n)] == depth]
+            joints = {id(a): a for n, _ in atoms for a in n.args if _moves(a)}
+            self._layers.append(self._layer(list(joints.values()), lines, atoms))
+        self._last = self._layer(self.roots, lines, [])
+
+    def _lines(
+        self, order: list[cp.Expression], placed: list[tuple[cp.Expression, slice]]
+    ) -> dict[int, sp.csr_array]:
+        """The slopes of the linear nodes in the entries of the variables and the atoms' values."""
+        unit = sp.eye_array(self._width, format="csr")
+        lines = {id(atom): unit[at] for atom, at in placed}
+        ends = np.cumsum([0, *(v.size for v in self._points.variables)]).tolist()
+        own = {
+            v.id: unit[slice(*at)]
+            for v, at in zip(self._points.variables, pairwise(ends), strict=True)
+        }
+        for node in order:
+            if isinstance(node, cp.Variable):
+                lines[id(node)] = own[node.id]
+            elif id(node) not in lines:
+                parts = zip(node.args, atom_jacobian(node, self._start), strict=True)
+                moving = [matrix.T @ lines[id(arg)] for arg, matrix in parts if _moves(arg)]
+                lines[id(node)] = sp.csr_array(sum(moving[1:], start=moving[0]))
+        return lines
+
+    def _layer(
+        self,
+        joints: list[cp.Expression],
+        lines: dict[int, sp.csr_array],
+        atoms: list[tuple[cp.Expression, slice]],
+    ) -> _Layer:
+        """The layer of these arguments and atoms."""
+        width = atoms[0][1].start if atoms else self._width
+        blocks = [lines.get(id(n), sp.csr_array((n.size, self._width))) for n in joints]
+        matrix = sp.csr_array(sp.vstack(blocks) if blocks else (0, self._width))
+        offset = np.concatenate([np.zeros(0), *(vec(self._start.array(n)) for n in joints)])
+        return _Layer(joints, matrix[:, :width], offset, atoms)
 
     @property
     def work(self) -> float:
         """Atoms that an evaluation passes; a thousand entries count as one."""
-        entries = sum(node.size for node in self._atoms) + self._offset.size
+        entries = self._width + sum(len(layer.offset) for layer in self._layers)
         return 1 + len(self._atoms) + entries / 1000
 
     def values(self, x: Array) -> Values:
         """Values of the nodes at a flat point."""
-        parts = np.split(self._map @ x + self._offset, self._ends)
-        return _Given(
-            {id(n): unvec(part, n.shape) for n, part in zip(self._affine, parts, strict=False)}
-        )
+        entries = np.concatenate([x, np.zeros(self._width - self._points.size)])
+        given = dict(self._constants)
+        values = _Given(given)
+        for layer in self._layers:
+            arguments = layer.forward(entries[: layer.lines.shape[1]])
+            given.update(zip(map(id, layer.joints), arguments, strict=True))
+            for atom, at in layer.atoms:
+                entries[at] = vec(values.array(atom))
+        given.update(zip(map(id, self.roots), self._last.forward(entries), strict=True))
+        return values
 
     def alone(self, place: int, weight: Array) -> list[Array]:
         """Weights of all roots: the given one, and 0 for the others."""
@@ -143,23 +219,20 @@ class Tape:
         ValueError
             There is no finite gradient.
         """
-        adjoints: dict[int, Any] = {}
-        for root, weight in zip(self.roots, weights, strict=True):
-            adjoints[id(root)] = adjoints.get(id(root), 0.0) + weight
-        for node in self._atoms:
-            adjoint = adjoints.pop(id(node), None)
-            if adjoint is None or not np.any(adjoint):
-                continue
-            slopes = self._slopes(node, np.asarray(adjoint), values, edge)
-            for arg, slope in zip(node.args, slopes, strict=True):
-                adjoints[id(arg)] = adjoints.get(id(arg), 0.0) + np.reshape(slope, arg.shape)
-        flat = [
-            vec(np.broadcast_to(adjoints.get(id(node), 0.0), node.shape)) for node in self._affine
-        ]
-        total = np.asarray(self._back @ np.concatenate([np.zeros(0), *flat]))
-        if not np.all(np.isfinite(total)):
+        adjoints = self._last.backward(np.concatenate([np.zeros(0), *map(vec, weights)]))
+        for layer in reversed(self._layers):
+            slopes = np.zeros(len(layer.offset))
+            for atom, at in layer.atoms:
+                if np.any(adjoints[at]):
+                    adjoint = unvec(adjoints[at], atom.shape)
+                    own = self._slopes(atom, adjoint, values, edge)
+                    for arg, slope in zip(atom.args, own, strict=True):
+                        if id(arg) in layer.span:
+                            slopes[layer.span[id(arg)]] += vec(np.reshape(slope, arg.shape))
+            adjoints = adjoints[: layer.lines.shape[1]] + layer.backward(slopes)
+        if not np.all(np.isfinite(adjoints)):
             raise ValueError("no finite gradient at the current point")
-        return total
+        return adjoints
 
     def jacobians(self, values: Values, edge: float | None = None) -> list[Array]:
         """The Jacobian of every root, with a row an entry; not finite where there is no slope.
@@ -170,25 +243,24 @@ class Tape:
         edge : float, optional
             As for :meth:`gradient`.
         """
-        lines = dense(self._map)
-        known = dict(zip(map(id, self._affine), np.split(lines, self._ends), strict=False))
-        for node in reversed(self._atoms):
-            total = np.zeros((node.size, self._points.size))
-            try:
-                for arg, own in self._own(node, values, edge):
-                    total += own @ known[id(arg)]
-            except (ValueError, ArithmeticError):
-                total[:] = np.nan
-            known[id(node)] = total
-        return [known.get(id(r), np.zeros((r.size, self._points.size))) for r in self.roots]
+        known = np.zeros((self._width, self._points.size))
+        np.fill_diagonal(known, 1.0)
+        for layer in self._layers:
+            lines = layer.lines @ known[: layer.lines.shape[1]]
+            for atom, at in layer.atoms:
+                try:
+                    for arg, own in self._own(atom, values, edge):
+                        known[at] += own @ lines[layer.span[id(arg)]]
+                except (ValueError, ArithmeticError):
+                    known[at] = np.nan
+        total = self._last.lines @ known
+        return [total[at] for at in self._last.spans]
 
     def _own(
         self, node: cp.Expression, values: Values, edge: float | None
     ) -> list[tuple[cp.Expression, Any]]:
         """The arguments of an atom that are not constant, with its Jacobians in them."""
-        moving = [(k, arg) for k, arg in enumerate(node.args) if not arg.is_constant()]
-        if id(node) in self._linear:
-            return [(arg, self._linear[id(node)][k].T) for k, arg in moving]
+        moving = [(k, arg) for k, arg in enumerate(node.args) if _moves(arg)]
         outputs = self._outputs[id(node)]
         if outputs is None:
             ones = (unvec(one, node.shape) for one in np.eye(node.size))
@@ -200,8 +272,6 @@ class Tape:
     def _slopes(
         self, node: cp.Expression, adjoint: Array, values: Values, edge: float | None
     ) -> list[Array]:
-        if id(node) in self._linear:
-            return _through(node, self._linear[id(node)], adjoint)
         args = [values.array(arg) for arg in node.args]
         if edge is not None:
             args = interior(node, args, edge)
@@ -213,4 +283,4 @@ class _Given(Values):
 
     def __init__(self, given: dict[int, Any]) -> None:
         super().__init__()
-        self._memo |= given
+        self._memo = given

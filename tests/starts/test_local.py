@@ -102,6 +102,7 @@ def test_an_end_at_a_lower_bound_ends_the_search() -> None:
     budget = Budget(many, ended=[np.zeros(4)])
     best, *_ = Local().points(ProblemSurrogate(problem), budget)
     assert budget.agreed
+    assert isinstance(best, Candidate)
     assert best.value < 1e-8
 
 
