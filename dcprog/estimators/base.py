@@ -21,8 +21,8 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
+from dcprog.estimators.formulas import FormulaFit
 from dcprog.estimators.kernels import Kernel
-from dcprog.estimators.parameters import DeclaredEstimator
 from dcprog.foundation.arrays import EDGE, Array
 from dcprog.foundation.blocked_matrix import BlockedMatrix, blocked
 from dcprog.foundation.errors import lost_before_a_point, warn
@@ -256,7 +256,7 @@ def weights_of_samples(risk: Risk, theta: Array) -> Array:
 Doubt = tuple[str, type[Warning]]
 
 
-class SampleInput:
+class SampleInput(FormulaFit):
     """An estimator of dense or sparse X, or a dense kernel matrix with ``kernel="precomputed"``.
 
     Subclasses with ``_takes_blocks`` also accept an X that is read by blocks, if f is linear.
@@ -273,6 +273,7 @@ class SampleInput:
 
     def _validated(self, X: Any, *y: Any, reset: bool = True) -> Any:
         """Validate X, or X and y; a large X is returned as a matrix by blocks."""
+        X = self._by_formula(X, reset)
         checks, by_blocks = self._checks(), self._blocked(X)
         numeric = checks.pop("y_numeric", False)
         if by_blocks is None:
@@ -306,7 +307,7 @@ class SampleInput:
         return blocked(X) if takes else None
 
     def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()  # type: ignore[misc]
+        tags = super().__sklearn_tags__()
         tags.input_tags.sparse = bool(self._checks()["accept_sparse"])
         tags.input_tags.pairwise = self._is_pairwise()
         return tags
@@ -322,7 +323,7 @@ def _with_targets(X: BlockedMatrix, y: Any, numeric: bool) -> tuple[Any, Any]:
 # ----------------------------------------------------------------------------------------------
 
 
-class RiskEstimator(SampleInput, DeclaredEstimator, ABC):
+class RiskEstimator(SampleInput, ABC):
     """An estimator that minimises the risk of its training data.
 
     A subclass defines the risk of data (:meth:`_risk`), its minimisation (:meth:`_fit`) and the

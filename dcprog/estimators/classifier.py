@@ -17,7 +17,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from dcprog.estimators.base import Declaration, feature_names, hardly_counting
 from dcprog.estimators.covariances import NO_ERRORS, loss_slope, transform_of
-from dcprog.estimators.formulas import FormulaFit
 from dcprog.estimators.inference import CoefficientInference
 from dcprog.estimators.kernels import Kernel, rows_of
 from dcprog.estimators.loop import LoopEstimator
@@ -133,7 +132,7 @@ class Classifier(ClassifierMixin, DeclaredEstimator):
         return probabilities(scores, self._multiplier())
 
 
-class LinearClassifier(Classifier, FormulaFit, LoopEstimator):
+class LinearClassifier(Classifier, LoopEstimator):
     """A classifier by linear scores, or those of one kernel, with a table of its coefficients."""
 
     def _class_scores(self, scores: Array) -> Array:

@@ -29,7 +29,8 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from dcprog.estimators.base import SampleInput
 from dcprog.estimators.classifier import RobustClassifier
-from dcprog.estimators.parameters import JOBS, DeclaredEstimator, parameter
+from dcprog.estimators.formulas import Design
+from dcprog.estimators.parameters import JOBS, parameter
 from dcprog.estimators.probabilities import available_unless
 from dcprog.estimators.regressor import RobustRegressor
 from dcprog.estimators.robust import RobustEstimator
@@ -56,7 +57,7 @@ def on_fold(
     return scored(model, (*_safe_split(model, X, y, train), own), left_out)
 
 
-class PathSearch(SampleInput, DeclaredEstimator, ABC):
+class PathSearch(SampleInput, ABC):
     """An estimator whose penalty weight λ is chosen by the cross-validated scores of paths.
 
     For every fold and every combination of the grid's parameters, one path over all λ is fitted to
@@ -112,6 +113,10 @@ class PathSearch(SampleInput, DeclaredEstimator, ABC):
 
     def _given(self) -> Any:
         return self._usual() if self.estimator is None else self.estimator
+
+    def _set_intercept(self, design: Design) -> None:
+        self.estimator = clone(self._given())
+        self.estimator._set_intercept(design)
 
     def _checks(self) -> dict[str, Any]:
         checks: dict[str, Any] = self._given()._checks()
@@ -348,7 +353,7 @@ class RobustCV(PathSearch):
 
     def outlier_weights(self, X: npt.ArrayLike, y: npt.ArrayLike) -> Array:
         """The outlier weights of the given samples, from the best estimator."""
-        return self._best().outlier_weights(X, y)
+        return self._best().outlier_weights(self._check_fitted(X), y)
 
 
 class RobustClassifierCV(ClassifierSearch, RobustCV):

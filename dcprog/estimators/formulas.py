@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import warnings
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from importlib import import_module
 from types import ModuleType
@@ -51,10 +52,12 @@ class Design:
 
     def features(self, X: Any) -> Any:
         """The features of a DataFrame of variables; X itself if it has the features."""
-        columns = getattr(X, "columns", None)
-        if columns is None or list(columns) == self.names:
+        if not (isinstance(X, Mapping) or hasattr(X, "columns")):
             return X
-        return X[self.names] if {*columns} == {*self.names} else self(X)
+        X = table(X)
+        if list(X.columns) == self.names:
+            return X
+        return X[self.names] if {*X.columns} == {*self.names} else self(X)
 
     def __call__(self, data: Any) -> Any:
         """The features, without the constant, as a DataFrame.
@@ -67,8 +70,8 @@ class Design:
         """
         from formulaic.errors import DataMismatchWarning
 
-        known = getattr(data, "columns", data)
-        missing = sorted(set(map(str, self.spec.required_variables)).difference(known))
+        data = table(data)
+        missing = sorted(set(map(str, self.spec.required_variables)).difference(data.columns))
         if missing:
             raise ValueError(f"formula={self.formula!r}: the data have no {', '.join(missing)}")
         modules = {name: import_module(module) for name, module in self.modules.items()}
@@ -98,7 +101,7 @@ def designed(formula: str, data: Any, scope: Any, *, of_labels: bool) -> tuple[D
     ----------
     formula : str
         Such as ``"y ~ age + C(group)"``.
-    data : DataFrame
+    data : DataFrame or dict of columns
     scope : mapping
         The functions and numbers that the formula may use.
     of_labels : bool
@@ -115,17 +118,22 @@ def designed(formula: str, data: Any, scope: Any, *, of_labels: bool) -> tuple[D
     ImportError
         formulaic is not installed.
     ValueError
-        The formula has no single target, has no feature, or cannot be read.
+        The formula has no single target, has no feature, has a variable named "Intercept", or
+        cannot be read.
     """
     try:
         from formulaic import model_matrix
         from formulaic.errors import FormulaicError
+        from formulaic.transforms import TRANSFORMS
     except ImportError as error:
         raise ImportError('formulas need formulaic: pip install "dcprog[formulas]"') from error
-    data = data.reset_index(drop=True)
+    data = table(data).reset_index(drop=True)
+    scope = {
+        name: one for name, one in scope.items() if callable(one) or name not in TRANSFORMS
+    }  # a number named C hides C(…) no more than in R
     try:
         matrices = model_matrix(formula, data, context=scope)
-    except FormulaicError as error:
+    except (FormulaicError, SyntaxError) as error:
         told = str(error).splitlines()[0]  # the others colour the place for a terminal
         raise ValueError(f"formula={formula!r}: {told}") from error
     features: Any = getattr(matrices, "rhs", None)
@@ -134,11 +142,23 @@ def designed(formula: str, data: Any, scope: Any, *, of_labels: bool) -> tuple[D
             f"formula={formula!r} has {len(features)} parts: write one right side without '|'"
         )
     y = (_labels if of_labels else _numbers)(formula, data, getattr(matrices, "lhs", None))
+    if features is not None and CONSTANT in features.model_spec.required_variables:
+        raise ValueError(
+            f"formula={formula!r}: {CONSTANT!r} is the constant's name: rename this variable"
+        )
     design = _design(formula, features.model_spec, scope)
     X = design.without_constant(features)
     if X.shape[1] == 0:
         raise ValueError(f"formula={formula!r} has no feature: one is needed, as in 'y ~ a + b'")
     return design, X, y
+
+
+def table(data: Any) -> Any:
+    """The data as a DataFrame of pandas, text as Python objects, which formulaic encodes."""
+    import pandas as pd
+
+    data = data.to_pandas() if hasattr(data, "to_pandas") else pd.DataFrame(data)
+    return data.astype({name: object for name in data.select_dtypes("string").columns})
 
 
 def _numbers(formula: str, data: Any, targets: Any) -> Any:
@@ -181,7 +201,7 @@ def _scope_of_caller() -> dict[str, Any]:
 
 
 class FormulaFit(DeclaredEstimator):
-    """An estimator with coefficients by feature, which can be fitted by a formula.
+    """An estimator that can be fitted by a formula, too.
 
     Attributes
     ----------
@@ -194,7 +214,8 @@ class FormulaFit(DeclaredEstimator):
         """The estimator fitted to a DataFrame by a formula; formulaic must be installed.
 
         Rows with missing values are left out. Names of coefficients are those of the formula's
-        columns. The formula may use functions and numbers of the place where this is called. The
+        columns. The formula may use functions and numbers of the place where this is called;
+        numbers must not have the name of a function of formulaic's, such as ``C`` or ``log``. The
         methods of the fitted estimator take a DataFrame of the formula's variables, or of its
         columns, which the attribute ``design_`` makes: ``model.design_(other)``.
 
@@ -203,9 +224,10 @@ class FormulaFit(DeclaredEstimator):
         formula : str
             Such as ``"loss ~ flow + log(acid) + C(site)"``; ``"loss ~ 0 + flow"`` has no intercept.
             The left side of a classifier is the column of the labels.
-        data : DataFrame
+        data : DataFrame or dict of columns
         **parameters
-            Parameters of the estimator but for ``fit_intercept``, which the formula determines.
+            Parameters of the estimator but for ``fit_intercept``, which the formula determines, of
+            the ``estimator`` of a cross-validation too.
 
         Returns
         -------
@@ -218,8 +240,8 @@ class FormulaFit(DeclaredEstimator):
             formulaic is not installed.
         ValueError
             The formula cannot be read, its left side is not one number a row or the labels, its
-            right side has no feature or several parts, the estimator always has an intercept and
-            the formula has none, or as from ``fit``.
+            right side has no feature, several parts or a variable named "Intercept", the estimator
+            always has an intercept and the formula has none, or as from ``fit``.
         TypeError
             ``fit_intercept`` is given.
 
@@ -237,18 +259,24 @@ class FormulaFit(DeclaredEstimator):
         if "fit_intercept" in parameters:
             raise TypeError("fit_intercept: the formula determines it; write 'y ~ 0 + …' for False")
         scope = _scope_of_caller()
-        design, X, y = designed(formula, data, scope, of_labels=is_classifier(cls(**parameters)))
-        if "fit_intercept" in cls._get_param_names():
-            parameters["fit_intercept"] = design.has_intercept
-        elif not design.has_intercept:
-            raise ValueError(f"formula={formula!r}: {cls.__name__} always has an intercept")
-        model = cls(**parameters).fit(X, y)
+        model = cls(**parameters)
+        design, X, y = designed(formula, data, scope, of_labels=is_classifier(model))
+        model._set_intercept(design)
+        model.fit(X, y)
         model.design_ = design
         return model
 
-    def _validated(self, X: Any, *y: Any, reset: bool = True) -> Any:
+    def _set_intercept(self, design: Design) -> None:
+        """Fit an intercept if the formula has one."""
+        if "fit_intercept" in self._get_param_names():
+            self.set_params(fit_intercept=design.has_intercept)
+        elif not design.has_intercept:
+            name = type(self).__name__
+            raise ValueError(f"formula={design.formula!r}: {name} always has an intercept")
+
+    def _by_formula(self, X: Any, reset: bool) -> Any:
+        """The features that the formula makes of X; X itself in a fit, or without a formula."""
         if reset:
             self.__dict__.pop("design_", None)  # of the formula of a former fit
-        elif hasattr(self, "design_"):
-            X = self.design_.features(X)
-        return super()._validated(X, *y, reset=reset)
+            return X
+        return self.design_.features(X) if hasattr(self, "design_") else X

@@ -21,7 +21,6 @@ from dcprog.estimators.covariances import (
     loss_slope,
     ridge_of,
 )
-from dcprog.estimators.formulas import FormulaFit
 from dcprog.estimators.high_breakdown import Criterion, SScale, robust_start
 from dcprog.estimators.inference import LinearInference
 from dcprog.estimators.loop import Callback, LoopEstimator, Solution
@@ -192,7 +191,7 @@ def polished(risk: Risk, theta: Array) -> Array:
 # ----------------------------------------------------------------------------------------------
 
 
-class Regressor(RegressorMixin, LinearInference, FormulaFit, LoopEstimator):
+class Regressor(RegressorMixin, LinearInference, LoopEstimator):
     """A regressor with one score, whose residuals are measured in the unit of its declaration."""
 
     def predict(self, X: npt.ArrayLike) -> Array:

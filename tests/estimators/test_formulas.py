@@ -11,7 +11,13 @@ import pandas as pd
 import pytest
 
 import dcprog as dc
-from dcprog.models import AngleSVC, MMRegressor, SmoothSVC
+from dcprog.models import (
+    AngleSVC,
+    LeastOneNormSVC,
+    MMRegressor,
+    RescaledHingeSVC,
+    SmoothSVC,
+)
 
 pytest.importorskip("formulaic")
 
@@ -122,9 +128,12 @@ def test_classifiers_without_labels_or_without_an_intercept() -> None:
         SmoothSVC.from_formula("site ~ 0 + age", _frame())
 
 
-@pytest.mark.parametrize("formula", ["loss ~ age |  site", "loss ~ age +", "loss ~ unknown(age)"])
+@pytest.mark.parametrize(
+    "formula",
+    ["loss ~ age |  site", "loss ~ age +", "loss ~ unknown(age)", "loss ~ I(age 3)"],
+)
 def test_a_formula_that_cannot_be_read_is_named(formula: str) -> None:
-    with pytest.raises(ValueError, match=r"formula=.* (2 parts|Operator|Unable)"):
+    with pytest.raises(ValueError, match=r"formula=.* (2 parts|Operator|Unable|invalid syntax)"):
         MMRegressor.from_formula(formula, _frame())
 
 
@@ -160,3 +169,68 @@ def test_categories_that_the_fit_has_not_seen_are_an_error() -> None:
     model = MMRegressor.from_formula("loss ~ age + C(site)", _frame())
     with pytest.raises(ValueError, match=r"categories .* {'q'}"):
         model.design_(pd.DataFrame({"age": [1.0], "site": ["q"]}))
+
+
+def test_a_number_of_the_caller_hides_no_function_of_formulaic() -> None:
+    C, log = 3.0, "a name"  # noqa: F841
+    model = MMRegressor.from_formula("loss ~ log(age) + C(site)", _frame())
+    assert model.summary().names[:2] == ["log(age)", "C(site)[T.v]"]
+
+
+def test_a_function_of_the_caller_is_taken_for_that_of_formulaic() -> None:
+    def log(x: pd.Series) -> pd.Series:
+        return np.log(x) + 1
+
+    model = MMRegressor.from_formula("loss ~ log(age)", _frame())
+    features = model.design_(_frame())["log(age)"]
+    np.testing.assert_allclose(features, np.log(_frame()["age"]) + 1)
+
+
+def test_columns_in_a_dict() -> None:
+    frame = _frame()
+    columns = {name: list(frame[name]) for name in frame}
+    model = MMRegressor.from_formula("loss ~ age + site", columns)
+    usual = MMRegressor.from_formula("loss ~ age + site", frame)
+    given: Any = columns
+    np.testing.assert_array_equal(model.predict(given), usual.predict(frame))
+
+
+@pytest.mark.parametrize("dtype", ["string", "category", "object"])
+def test_text_of_every_type_has_categories(dtype: str) -> None:
+    frame = _frame().astype({"site": dtype})
+    model = MMRegressor.from_formula("loss ~ age + site", frame)
+    assert model.summary().names == ["age", "site[T.v]", "site[T.w]", "intercept"]
+    assert model.predict(frame).shape == (60,)
+
+
+@pytest.mark.parametrize("formula", ["loss ~ Intercept", "loss ~ 0 + Intercept + site", "loss ~ ."])
+def test_a_variable_with_the_name_of_the_constant(formula: str) -> None:
+    with pytest.raises(ValueError, match="rename this variable"):
+        MMRegressor.from_formula(formula, _frame().rename(columns={"age": "Intercept"}))
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        (dc.RobustClassifierCV, {"lambdas": [1.0], "cv": 2}),
+        (LeastOneNormSVC, {"kernel": "linear"}),
+        (RescaledHingeSVC, {"kernel": "linear"}),
+    ],
+)
+def test_searches_and_machines_take_formulas(settings: Any) -> None:
+    estimator, given = settings
+    frame = _frame().query("site != 'w'")
+    model = estimator.from_formula("site ~ age + loss", frame, **given)
+    usual = estimator(**given).fit(frame[["age", "loss"]], frame["site"])
+    np.testing.assert_array_equal(model.predict(frame), usual.predict(frame[["age", "loss"]]))
+
+
+def test_a_search_without_an_intercept() -> None:
+    given = dc.RobustRegressor("huber")
+    search = dc.RobustRegressorCV.from_formula(
+        "loss ~ 0 + age + site", _frame(), estimator=given, lambdas=[1.0], cv=2
+    )
+    assert search.intercept_ == 0
+    assert given.fit_intercept
+    weights = search.outlier_weights(_frame(), _frame()["loss"])
+    np.testing.assert_allclose(weights, search.outlier_weight_)
