@@ -10,7 +10,7 @@ import numpy as np
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.deadline import Deadline
 from dcprog.foundation.errors import SubproblemError
-from dcprog.foundation.tolerances import FORCING
+from dcprog.foundation.tolerances import FORCING, MOST_STEPS
 from dcprog.solvers.protocol import LOOSEST, ExactSolver, Solution, Takes
 from dcprog.solvers.smooth.augmented_lagrangian import (
     GROWTH,
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 FIRST = 4.0  # the first σ, in units of the mean weight over the size of the margins
 SLOW = 0.5  # a round that leaves more than this share of the gap is slow
+STALLS = 3  # rounds in a row that are slow though σ suits them, before the method gives up
 
 
 @dataclass(frozen=True)
@@ -134,7 +135,7 @@ class SparseMultipliers:
         assert pieces is not None
         theta, mu, steps, last = np.array(start, dtype=float), self._multipliers, 0, 1.0
         offset = np.zeros(whole.weight.size) if self.risk.offset is None else self.risk.offset
-        sigma = FIRST * envelope_unit(pieces, offset, whole.weight, whole.tilt)
+        sigma, stalled = FIRST * envelope_unit(pieces, offset, whole.weight, whole.tilt), 0
         for _ in range(ROUNDS):
             envelopes = Envelopes(pieces, whole.weight, mu, sigma)
             enough = FORCING * max(last, tolerance)
@@ -148,9 +149,12 @@ class SparseMultipliers:
             self._multipliers = mu
             if gap <= tolerance:
                 return Solution(theta, -mu, value, steps)
-            if gap > SLOW * last and 2 * apart > gap * (1 + abs(value)):
-                sigma *= GROWTH
+            slow, suits = gap > SLOW * last, 2 * apart <= gap * (1 + abs(value))
+            sigma = sigma * GROWTH if slow and not suits else sigma
+            stalled = stalled + 1 if slow and suits else 0
             last = min(gap, last)
+            if stalled == STALLS or (suits and more == MOST_STEPS):
+                break
         raise SubproblemError("failed", f"the duality gap stayed at {gap:.3g}", point=theta)
 
     def _round(

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
 
 import dcprog as dc
 from dcprog.foundation.errors import SubproblemError
-from dcprog.losses import ConvexLoss, hinge, pinball
+from dcprog.losses import ConvexLoss, hinge, huber, pinball
 from dcprog.penalties import Penalty
 from dcprog.risk.duality import duality_gap
 from dcprog.risk.risk import Risk
@@ -17,7 +19,7 @@ from dcprog.solvers import registry
 from dcprog.solvers.piecewise.interior import InteriorSolver
 from dcprog.solvers.registry import choose
 from dcprog.solvers.smooth import proximal_newton
-from dcprog.solvers.smooth.multipliers import MultipliersSolver
+from dcprog.solvers.smooth.multipliers import MultipliersSolver, SparseMultipliers
 
 
 def _problem(base: ConvexLoss, penalty: Penalty) -> WeightedRisk:
@@ -90,3 +92,22 @@ def test_a_step_that_would_pass_the_deadline_is_not_begun(
         InteriorSolver(problem.risk).minimise(problem, np.zeros(31), 1e-9, time_limit=60.0)
     found = InteriorSolver(problem.risk).minimise(problem, np.zeros(31), 1e-9)
     assert np.any(found.coefficients)
+
+
+def test_rounds_end_where_rounding_hides_what_they_gain(monkeypatch: pytest.MonkeyPatch) -> None:
+    counted = []
+    plain = SparseMultipliers._round
+
+    def counting(*args: Any) -> Any:
+        place, steps = plain(*args)
+        counted.append(steps)
+        return place, steps
+
+    monkeypatch.setattr(SparseMultipliers, "_round", counting)
+    rng = np.random.default_rng(0)
+    rows = dc.residual_rows(rng.normal(size=(17, 6)), rng.normal(size=17), False)
+    weights = 1e12 * rng.random(17)
+    problem = WeightedRisk(Risk(rows, huber(1e-14), penalty=dc.l1(1e-4)), weights)
+    with pytest.raises(SubproblemError, match="duality gap stayed"):
+        MultipliersSolver(problem.risk).minimise(problem, np.zeros(6), 1e-8)
+    assert len(counted) <= 6  # each repeats the last one: 30 took most of a fit's time
