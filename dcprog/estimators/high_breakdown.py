@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
 
 from dcprog.estimators.robust_scales import m_scale, tukey_weights
-from dcprog.foundation.arrays import PRODUCTS, Array, blocks
-from dcprog.foundation.sums import weighted_quantile
+from dcprog.foundation.arrays import BLOCK, Array, blocks
+from dcprog.foundation.sums import WeightedGrams, weighted_quantile
 from dcprog.foundation.tolerances import MOST_STEPS, ROUNDING
 
 LEAST_SUBSETS, MOST_SUBSETS = 500, 2000  # as usual; more cost more than they find
@@ -28,8 +29,8 @@ class Criterion(Protocol):
     def value(self, R: Array, weights: Array) -> Array:
         """The criterion of each row of residuals, of shape (K,)."""
 
-    def reweighted(self, R: Array, weights: Array) -> Array:
-        """Weights, (K, n), whose least squares fits have a lower criterion."""
+    def reweighted(self, R: Array, weights: Array, value: Array | None = None) -> Array:
+        """Weights, (K, n), whose least squares fits have a lower criterion than this value."""
 
 
 @dataclass(frozen=True)
@@ -53,9 +54,9 @@ class SScale:
         """σ of each row, 0 where a share of 1 − level is fitted exactly."""
         return m_scale(R, weights, self.level, self.tolerance)
 
-    def reweighted(self, R: Array, weights: Array) -> Array:
+    def reweighted(self, R: Array, weights: Array, value: Array | None = None) -> Array:
         """The samples' weights times Tukey's weights at each row's scale."""
-        return weights * tukey_weights(R, self.value(R, weights))
+        return weights * tukey_weights(R, self.value(R, weights) if value is None else value)
 
 
 @dataclass(frozen=True)
@@ -78,7 +79,7 @@ class TrimmedSquares:
         h = self._count(R)
         return np.sum(np.partition(R**2, h - 1, axis=1)[:, :h], axis=1)
 
-    def reweighted(self, R: Array, weights: Array) -> Array:
+    def reweighted(self, R: Array, weights: Array, value: Array | None = None) -> Array:
         """Weight 1 for the smallest squares, 0 for the others: a concentration step."""
         kept, h = np.zeros_like(R), self._count(R)
         np.put_along_axis(kept, np.argpartition(R**2, h - 1, axis=1)[:, :h], 1.0, axis=1)
@@ -135,9 +136,9 @@ def high_breakdown_fit(
     explored = rng.choice(len(y), EXPLORED, replace=False) if len(y) > EXPLORED else slice(None)
     trial = problem.roughly_of(explored)
     fits = trial.subset_fits(rng)
-    for _ in range(2):
-        fits = trial.improved(fits)
-    fits = trial.lowest(fits, FINALISTS)
+    lots = (fits[lot] for lot in blocks(len(fits), max(1, BLOCK // len(trial.y))))
+    ends = [trial.lowest(trial.improved(trial.improved(lot)), FINALISTS) for lot in lots]
+    fits = trial.lowest(np.concatenate(ends), FINALISTS)
     for _ in range(BRIEF):
         fits = problem.improved(fits)
     return problem.settled(problem.lowest(fits, 2)) / unit
@@ -182,7 +183,7 @@ class _Problem:
         """The least squares fit of all samples, then exact fits of random subsets of p samples."""
         n, p = self.A.shape
         zero = np.zeros((1, p))
-        everything = self._moved(zero, self.weights[None])
+        everything = self._moved(zero, self.y[None], self.weights[None])
         if p > MOST_COEFFICIENTS or n <= p:
             return everything
         clean = (1 - BAD) ** p
@@ -196,27 +197,28 @@ class _Problem:
         fits = _regular_solve(np.swapaxes(picked, 1, 2) @ picked, pulls)
         return np.concatenate([everything, fits])
 
-    def improved(self, fits: Array) -> Array:
-        """One reweighted least squares step from each fit."""
-        return self._moved(fits, self.criterion.reweighted(self._residuals(fits), self.weights))
+    def improved(self, fits: Array, value: Array | None = None) -> Array:
+        """One reweighted least squares step from each fit, whose criterion may be known."""
+        R = self._residuals(fits)
+        return self._moved(fits, R, self.criterion.reweighted(R, self.weights, value))
 
     def lowest(self, fits: Array, count: int) -> Array:
-        value = self.criterion.value(self._residuals(fits), self.weights)
-        return fits[np.argsort(value, kind="stable")[:count]]
+        return fits[np.argsort(self._values(fits), kind="stable")[:count]]
 
     def settled(self, fits: Array) -> Array:
         """The best of the fits after reweighted steps, extrapolated, until they converge."""
+        value: Array | None = None
         for _ in range(MOST_STEPS):
-            one = self.improved(fits)
+            one = self.improved(fits, value)
             step = (one - fits) @ self.A.T
             if np.abs(step).max() <= ROUNDING * np.abs(self.y).max():
                 return self.lowest(one, 1)[0]
             two = self.improved(one)
-            fits = self._extrapolated(fits, one, two)
+            fits, value = self._extrapolated(fits, one, two)
         return self.lowest(fits, 1)[0]
 
-    def _extrapolated(self, fits: Array, one: Array, two: Array) -> Array:
-        """Squared extrapolation of two steps where it is lower, otherwise their end.
+    def _extrapolated(self, fits: Array, one: Array, two: Array) -> tuple[Array, Array]:
+        """Squared extrapolation of two steps where it is lower, otherwise their end; the criterion.
 
         Varadhan, Roland (2008), Simple and globally convergent methods for accelerating the
         convergence of any EM algorithm, Scand. J. Stat. 35, scheme S3; lengths are those of the
@@ -227,25 +229,24 @@ class _Problem:
         with np.errstate(divide="ignore", invalid="ignore"):
             t = np.where(curve > 0, np.maximum(length / curve, 1.0), 1.0)
         far = fits + 2 * t * step + t**2 * bend
-        value = [self.criterion.value(self._residuals(f), self.weights) for f in (far, two)]
-        return np.where((value[0] < value[1])[:, None], far, two)
+        ends = np.stack([far, two])
+        value = self._values(np.concatenate(ends)).reshape(2, -1)
+        lower = (np.where(value[0] < value[1], 0, 1), np.arange(len(fits)))
+        return ends[lower], value[lower]
+
+    def _values(self, fits: Array) -> Array:
+        return self.criterion.value(self._residuals(fits), self.weights)
 
     def _residuals(self, fits: Array) -> Array:
         return self.y - fits @ self.A.T
 
-    def _moved(self, fits: Array, weights: Array) -> Array:
+    @cached_property
+    def _grams(self) -> WeightedGrams:
+        return WeightedGrams(self.A)
+
+    def _moved(self, fits: Array, R: Array, weights: Array) -> Array:
         """Weighted least squares fits, as steps from the given fits to limit rounding errors."""
-        R = self._residuals(fits)
-        p = self.A.shape[1]
-        pulls = (weights * R) @ self.A
-        one, other = np.triu_indices(p)
-        products = np.zeros((len(fits), one.size))
-        for some in blocks(len(self.A), max(1, PRODUCTS // one.size)):
-            part = self.A[some]
-            products += weights[:, some] @ (part[:, one] * part[:, other])
-        G = np.empty((len(fits), p, p))
-        G[:, one, other] = G[:, other, one] = products
-        return fits + _regular_solve(G, pulls)
+        return fits + _regular_solve(self._grams(weights), (weights * R) @ self.A)
 
 
 def _regular_solve(G: Array, pulls: Array) -> Array:

@@ -47,17 +47,20 @@ def m_scale(R: Array, weights: Array, level: float = 0.5, tolerance: float = ROU
     inexact = (size > 0) @ shares > level
     scale = weighted_quantile(size, weights) / NORMAL_MAD
     scale = np.where(scale > 0, scale, size.max(axis=1))
-    for _ in range(MOST_STEPS):
-        square = (_over(R, scale) / CHI) ** 2
-        left = np.maximum(1 - square, 0.0)
-        cut = left * left
-        excess = 1 - (cut * left) @ shares - level
-        slope = 6 * ((square * cut) @ shares)
-        factor = 1 + excess / np.where(slope > 0, slope, np.inf)
-        factor = np.where(slope > 0, np.clip(factor, 0.5, 2.0), np.where(excess > 0, 2.0, 0.5))
-        scale = scale * factor
-        if np.all(np.abs(factor[inexact] - 1) <= tolerance):
-            break
+    square = (_over(size, scale) / CHI) ** 2
+    with np.errstate(divide="ignore", over="ignore"):
+        for _ in range(MOST_STEPS):
+            left = 1 - square
+            np.maximum(left, 0.0, out=left)
+            cut = left * left
+            linear, mean = cut @ shares, np.multiply(cut, left, out=cut) @ shares
+            # a Newton step for the scale; the slope is 0 if all of ρ is 0 or 1
+            factor = 1 + (1 - mean - level) / (6 * (linear - mean))
+            factor = np.minimum(np.maximum(factor, 0.5), 2.0)
+            scale *= factor
+            if np.all((np.abs(factor - 1) <= tolerance) | ~inexact):
+                break
+            square /= (factor * factor)[:, None]
     return np.where(inexact, scale, 0.0)
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from dcprog.foundation.arrays import CACHED, Array, blocks
+from dcprog.foundation.arrays import CACHED, PRODUCTS, Array, blocks
 from dcprog.foundation.blocked_matrix import BlockedMatrix
 from dcprog.foundation.tolerances import ROUNDING
 
@@ -158,6 +158,32 @@ def gram_with_constant(X: Any, weights: Array, constant: bool) -> Array:
     return np.block([[gram, pull[:, None]], [pull, np.sum(weights)]])
 
 
+class WeightedGrams:
+    """AᵀDA of a dense array for many weights at once: sums of products formed once if they are few.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dcprog.foundation.sums import WeightedGrams
+    >>> WeightedGrams(np.array([[1.0, 2.0], [3.0, 4.0]]))(np.array([[1.0, -1.0]]))
+    array([[[ -8., -10.],
+            [-10., -12.]]])
+    """
+
+    def __init__(self, A: Array) -> None:
+        n, p = A.shape
+        self.A = A
+        few = n * p**2 <= PRODUCTS
+        self.products = (A[:, :, None] * A[:, None, :]).reshape(n, p**2) if few else None
+
+    def __call__(self, weights: Array) -> Array:
+        """The matrices, (K, p, p), of weights of shape (K, n)."""
+        if self.products is None:
+            return np.array([(self.A * w[:, None]).T @ self.A for w in weights])
+        p = self.A.shape[1]
+        return (weights @ self.products).reshape(len(weights), p, p)
+
+
 def weighted_sum(X: Any, weights: Array, rows: Index) -> Array:
     """Σ_i d_i x_i over some of the samples, of shape (d,)."""
     if not isinstance(X, np.ndarray):
@@ -194,8 +220,9 @@ def _by_blocks(
 
 def weighted_quantile(values: Array, weights: Array, share: float = 0.5) -> Array:
     """A weighted quantile of each row of `values`, (K, n), with one weight per column."""
-    if share == 0.5 and np.all(weights == weights[0]):
-        return np.median(values, axis=1)
+    if share == 0.5 and np.all(weights == weights[0]):  # faster by sorting than np.median
+        n = len(weights)
+        return np.mean(np.sort(values, axis=1)[:, (n - 1) // 2 : n // 2 + 1], axis=1)
     order = np.argsort(values, axis=1)
     total = np.cumsum(weights[order], axis=1)
     mass = share * total[:, -1:]

@@ -8,7 +8,8 @@ from typing import Self
 import numpy as np
 import numpy.typing as npt
 
-from dcprog.foundation.arrays import COPIED, PRODUCTS, Array, dense
+from dcprog.foundation.arrays import COPIED, Array, dense
+from dcprog.foundation.sums import WeightedGrams
 from dcprog.foundation.tolerances import ROUNDING
 from dcprog.risk.risk import Risk
 from dcprog.risk_mm.units import margin_unit
@@ -83,8 +84,7 @@ class ManyPoints:
         size = np.sqrt(np.mean(A**2, axis=0))
         self.unit = np.where(size > 0, size, 1.0)
         self.A = A / self.unit
-        self.pairs = np.triu_indices(A.shape[1])
-        self.products = self._products()
+        self.grams = WeightedGrams(self.A)
         self.offset = None if risk.offset is None else risk.offset[rows]
         self.weights = None if risk.weights is None else risk.weights[rows]
         s = risk.shares
@@ -114,14 +114,6 @@ class ManyPoints:
         if weights is not None:
             other.shares = self.shares * weights
         return other
-
-    def _products(self) -> Array | None:
-        """Products of the pairs of columns, if they are not too many."""
-        one, other = self.pairs
-        if len(self.A) * one.size > PRODUCTS:
-            return None
-        columns = np.ascontiguousarray(self.A.T)
-        return (columns[one] * columns[other]).T
 
     # ------------------------------------------------------------------------------------------
     # values
@@ -258,7 +250,7 @@ class ManyPoints:
             ones = np.broadcast_to(self.shares, (len(u), self.n_groups))
             less = own * self._of_rows(ones)
             slope -= less * self._parts(sub(u), h) if is_max else less
-        gradient, gram = slope @ self.A, self._gram(curvature)
+        gradient, gram = slope @ self.A, self.grams(curvature)
         self._add_penalty(points.theta, gradient, gram)
         move = _solved(gram, -gradient)
         return move, -0.5 * np.sum(gradient * move, axis=1)
@@ -275,16 +267,6 @@ class ManyPoints:
         if self.weights is not None:
             losses = self.weights * losses
         return np.exp((losses - largest) / self._smoothing(h))
-
-    def _gram(self, curvature: Array) -> Array:
-        """Aᵀ diag(c) A for every row c."""
-        if self.products is None:
-            return np.array([(self.A * c[:, None]).T @ self.A for c in curvature])
-        one, other = self.pairs
-        p = self.A.shape[1]
-        gram = np.empty((len(curvature), p, p))
-        gram[:, one, other] = gram[:, other, one] = curvature @ self.products
-        return gram
 
     def _add_penalty(self, theta: Array, gradient: Array, gram: Array) -> None:
         """Add the penalty's slope ψ' and, for ψ(|w|), the curvature ψ'/|w| of a parabola above."""
