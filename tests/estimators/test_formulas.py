@@ -29,9 +29,19 @@ def _frame() -> pd.DataFrame:
     return frame
 
 
-def test_a_formula_is_the_fit_to_its_columns() -> None:
+@pytest.fixture(scope="module")
+def fitted() -> MMRegressor:
+    return MMRegressor.from_formula("loss ~ log(age) + C(site)", _frame())
+
+
+@pytest.fixture
+def model(fitted: MMRegressor) -> MMRegressor:
+    """A copy, which a test may fit again."""
+    return pickle.loads(pickle.dumps(fitted))
+
+
+def test_a_formula_is_the_fit_to_its_columns(model: MMRegressor) -> None:
     frame = _frame()
-    model = MMRegressor.from_formula("loss ~ log(age) + C(site)", frame)
     columns = {
         "log(age)": np.log(frame["age"]),
         "C(site)[T.v]": frame["site"] == "v",
@@ -46,9 +56,7 @@ def test_a_formula_is_the_fit_to_its_columns() -> None:
     assert model.wald_test(small).p_value < 1e-6
 
 
-def test_other_data_have_the_categories_of_the_fit() -> None:
-    model = MMRegressor.from_formula("loss ~ log(age) + C(site)", _frame())
-    model = pickle.loads(pickle.dumps(model))
+def test_other_data_have_the_categories_of_the_fit(model: MMRegressor) -> None:
     other = pd.DataFrame({"age": [1.0, 1.0], "site": ["w", "v"]})
     np.testing.assert_allclose(model.predict(model.design_(other)), [0, 1], atol=0.2)
     assert repr(model.design_) == "Design('loss ~ log(age) + C(site)')"
@@ -56,9 +64,8 @@ def test_other_data_have_the_categories_of_the_fit() -> None:
         model.design_(pd.DataFrame({"age": [1.0, np.nan], "site": ["w", "v"]}))
 
 
-def test_methods_take_the_variables_of_the_formula() -> None:
+def test_methods_take_the_variables_of_the_formula(model: MMRegressor) -> None:
     frame = _frame()
-    model = MMRegressor.from_formula("loss ~ log(age) + C(site)", frame)
     columns, y = model.design_(frame), frame["loss"]
     np.testing.assert_array_equal(model.predict(frame), model.predict(columns))
     np.testing.assert_array_equal(model.predict_interval(frame), model.predict_interval(columns))
@@ -79,8 +86,7 @@ def test_a_dot_is_all_other_variables() -> None:
     )
 
 
-def test_a_fit_to_columns_forgets_the_formula() -> None:
-    model = MMRegressor.from_formula("loss ~ log(age)", _frame())
+def test_a_fit_to_columns_forgets_the_formula(model: MMRegressor) -> None:
     X = pd.DataFrame({"age": np.arange(9.0)})
     assert model.fit(X, 2 * X["age"]).predict(X[:2]) == pytest.approx([0, 2], abs=1e-6)
 
@@ -97,9 +103,8 @@ def test_functions_and_modules_of_the_caller() -> None:
     assert shift == model.design_.values["shift"]
 
 
-def test_columns_of_the_formula_in_another_order() -> None:
+def test_columns_of_the_formula_in_another_order(model: MMRegressor) -> None:
     frame = _frame()
-    model = MMRegressor.from_formula("loss ~ log(age) + C(site)", frame)
     columns = model.design_(frame)
     np.testing.assert_array_equal(
         model.predict(columns[columns.columns[::-1]]), model.predict(frame)

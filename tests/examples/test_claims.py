@@ -6,6 +6,7 @@ import ast
 import json
 import re
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -297,14 +298,19 @@ def test_every_script_is_on_record() -> None:
 
 
 def strings_of(script: str) -> list[str]:
-    """Patterns of the strings of a script and of what it imports, gaps where values are put in."""
+    """Patterns of the strings of a script and of what it imports."""
+    return [pattern for module in imported(script) for pattern in patterns_in(module)]
+
+
+@cache
+def patterns_in(module: str) -> list[str]:
+    """Patterns of the strings of a module, gaps where values are put in."""
     found = []
-    for module in imported(script):
-        for node in ast.walk(ast.parse(source(module).read_text("utf-8"))):
-            parts = node.values if isinstance(node, ast.JoinedStr) else [node]
-            fixed = [p.value if isinstance(p, ast.Constant) else None for p in parts]
-            if any(isinstance(text, str) and text for text in fixed):
-                found.append("".join(".+" if t is None else re.escape(str(t)) for t in fixed))
+    for node in ast.walk(ast.parse(source(module).read_text("utf-8"))):
+        parts = node.values if isinstance(node, ast.JoinedStr) else [node]
+        fixed = [p.value if isinstance(p, ast.Constant) else None for p in parts]
+        if any(isinstance(text, str) and text for text in fixed):
+            found.append("".join(".+" if t is None else re.escape(str(t)) for t in fixed))
     return found
 
 

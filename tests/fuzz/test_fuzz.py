@@ -37,7 +37,7 @@ SLICE: dict[str, Iterable[int]] = {
     "fits": range(20),
     "faults": range(10),
     "bounds": range(10),
-    "blocks": range(5),
+    "blocks": (1, 3),
 }
 CASES = [f"{kind}:{i}" for kind, numbers in SLICE.items() for i in numbers]
 CHUNK = 5

@@ -244,21 +244,6 @@ def test_an_edge_elsewhere() -> None:
     assert majorant.value == pytest.approx(3 + 0.5 / np.sqrt(EDGE), rel=1e-4)
 
 
-def test_other_processes_know_the_entries() -> None:
-    """Here the slope of a class that they cannot import, which without its entry has none."""
-
-    class Local(cbrt):
-        def _grad(self, values: Any) -> Any:
-            raise NotImplementedError
-
-    dc.register_atom(Local, edge=0.0, slope=cbrt_slope)
-    x = cp.Variable(2)
-    problem = cp.Problem(cp.Minimize(cp.sum(Local(cp.abs(x))) + cp.sum_squares(x - 2)))
-    results = [dc.solve(problem, n_starts=3, random_state=0, n_jobs=n) for n in (1, 2)]
-    assert [r.status for r in results] == ["converged"] * 2
-    assert [s.value for s in results[0].starts] == [s.value for s in results[1].starts]
-
-
 # ----------------------------------------------------------------------------------------------
 # even atoms, rules
 

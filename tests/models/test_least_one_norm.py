@@ -237,12 +237,11 @@ def test_nystroem_and_memory_limit() -> None:
     assert report.box == 0.0
 
 
-@pytest.mark.parametrize("C", [1e4, 1e5])
-def test_a_function_that_meets_all_labels_is_found_as_exactly_as_rounding_lets(C: float) -> None:
+def test_a_function_that_meets_all_labels_is_found_as_exactly_as_rounding_lets() -> None:
     """C·Σ|1 − yf| of the rounding errors alone is beyond the tolerance of a start."""
     rng = np.random.default_rng(34)
     X, y = rng.standard_normal((300, 4)), np.r_[1, np.zeros(299)].astype(int)
-    model = LeastOneNormSVC(C=C).fit(X, y)
+    model = LeastOneNormSVC(C=1e5).fit(X, y)
     assert model.result_.status == "converged"
     np.testing.assert_allclose(model.decision_function(X), np.where(y == 1, 1, -1), atol=1e-6)
 

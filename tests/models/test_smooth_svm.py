@@ -305,10 +305,10 @@ def test_squared_slacks_break_down_where_plain_ones_do_not(both: bool) -> None:
 def test_the_filter_removes_exactly_the_planted_outliers(
     both: bool, smoothing: str, filtering: str
 ) -> None:
-    X, y, moved = _gaussians(75.0, both=both)
+    X, y, moved = _gaussians(75.0, 400, both)
     model = SmoothSVC(outlier_ratio=0.025, filtering=filtering, smoothing=smoothing).fit(X, y)
     np.testing.assert_array_equal(np.flatnonzero(model.outlier_), np.sort(moved))
-    clean = np.setdiff1d(np.arange(1000), moved)
+    clean = np.setdiff1d(np.arange(400), moved)
     assert model.score(X[clean], y[clean]) > 0.99
     refit = SmoothSVC(smoothing=smoothing).fit(X[clean], y[clean])
     np.testing.assert_allclose(model.coef_, refit.coef_, atol=1e-8)
@@ -476,7 +476,7 @@ def test_pickle_and_clone() -> None:
 
 def test_grid_search() -> None:
     X, y = _data()
-    grid = {"smoothing": ["pade", "sigmoid"], "C": [0.1, 1.0], "slack_norm": [1, 2]}
+    grid = {"smoothing": ["pade", "sigmoid"], "C": [0.1, 1.0]}
     search = GridSearchCV(SmoothSVC(), grid, cv=2)
     assert search.fit(X, y).best_score_ > 0.5
 

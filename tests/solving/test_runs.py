@@ -1,9 +1,8 @@
-"""Starts one after another and in processes; what was compiled serves the next solve."""
+"""Starts one after another; what was compiled serves the next solve."""
 
 from __future__ import annotations
 
 import gc
-import os
 import weakref
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -11,7 +10,6 @@ from typing import Any
 import cvxpy as cp
 import numpy as np
 import pytest
-from joblib.externals.loky.process_executor import TerminatedWorkerError
 
 import dcprog as dc
 from dcprog.problem.surrogate import ProblemSurrogate
@@ -37,63 +35,6 @@ def seeds(count: int) -> list[np.random.SeedSequence]:
 
 # ----------------------------------------------------------------------------------------------
 # starts
-
-
-class Dies:
-    """A risk whose starts of some kinds no process but the first survives."""
-
-    risk = dc.Risk.from_loss(dc.binary_margins(X, Y), dc.cap(dc.hinge(), 1.0), dc.l2())
-    rows = risk.rows
-
-    def __init__(self, *kinds: str) -> None:
-        self.kinds = kinds
-        self.parent = os.getpid()
-
-    def surrogate(self, solver: str | None = None) -> Any:
-        return Dying(self.risk.surrogate(solver), self)
-
-
-class Dying:
-    """A surrogate whose starts end the process that asks for them."""
-
-    def __init__(self, surrogate: Any, risk: Dies) -> None:
-        self._surrogate, self._risk = surrogate, risk
-        self.starts, self.kinds = self, surrogate.starts.kinds
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._surrogate, name)
-
-    def __call__(self, kind: str, *rest: Any) -> Any:
-        if os.getpid() != self._risk.parent and kind in self._risk.kinds:
-            os._exit(9)
-        return self._surrogate.starts(kind, *rest)
-
-
-@pytest.mark.filterwarnings("ignore")
-def test_a_lost_process_loses_its_start_only() -> None:
-    result = dc.solve(Dies("half"), start="convex", n_starts=3, n_jobs=2)
-    assert [s.kind for s in result.starts] == ["convex", "half", "random"]
-    assert [s.status for s in result.starts] == ["converged", "solver_failed", "converged"]
-    assert result.status == "converged"
-    assert np.isfinite(result.value)
-
-
-def test_where_all_processes_are_lost_the_status_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    class Killed:
-        """A pool whose processes are killed, as those of the test above are."""
-
-        def __init__(self, **options: Any) -> None:
-            pass
-
-        def __call__(self, calls: Any) -> Any:
-            raise TerminatedWorkerError("killed")
-
-    monkeypatch.setattr("joblib.Parallel", Killed)
-    result = dc.solve(Dies().risk, start="convex", n_starts=2, n_jobs=2)
-    assert result.status == "solver_failed"
-    assert len(result.starts) == 2
-    assert result.x is None
-    assert "killed" in result.message
 
 
 @pytest.mark.parametrize("error", [MemoryError, ValueError, np.linalg.LinAlgError])
@@ -128,14 +69,6 @@ def test_later_starts_outside_a_domain(n: int) -> None:
     assert result.status == first.status == "converged"
     assert result.value <= first.value
     assert len(result.starts) == n
-
-
-def test_processes_give_the_same_bits() -> None:
-    problem, w = ramp()
-    alone = dc.solve(problem, solver="cvxpy", n_starts=4, random_state=3)
-    shared = dc.solve(problem, solver="cvxpy", n_starts=4, random_state=3, n_jobs=2)
-    assert [s.value for s in alone.starts] == [s.value for s in shared.starts]
-    np.testing.assert_array_equal(alone.variables[w], shared.variables[w])
 
 
 @pytest.mark.parametrize("solver", ["auto", "cvxpy"])
