@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from dcprog.engine.acceleration import ACCELERATIONS, LineSearch, Squarem
-from dcprog.engine.protocol import DIRECTIONS, Surrogate, guarded, value_within
+from dcprog.engine.protocol import DIRECTIONS, FAR, Surrogate, guarded, value_within
 from dcprog.engine.track import NOISE, Attempt, History, Progress, Run, Settings
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.deadline import Deadline
@@ -690,9 +690,11 @@ class _Descent:
             if value < self.value - self.slack and (best is None or value < best[1]):
                 best = point, value
         proofs = [str(e) for _, e in failures if e.status == "unbounded" and e.proved]
-        # F lies under M: a ray along which M falls is one for F, unless M's curvature was lost
-        falls = all(after < before - self.slack for before, after in pairwise(values))
-        if proofs and falls and surrogate.domain.is_feasible(self.x):
+        # F lies under M: along a ray on which M falls F does, and most of all in the widest box,
+        # unless M's curvature was lost
+        falls = -np.diff(values)
+        goes_on = falls.size >= len(FAR) and np.all(np.diff(falls, prepend=self.slack) > 0)
+        if proofs and goes_on and surrogate.domain.is_feasible(self.x):
             raise Stop("unbounded", proofs[0])
         return best
 

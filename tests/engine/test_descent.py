@@ -376,6 +376,18 @@ def test_a_proof_of_unboundedness_that_the_function_denies_is_none() -> None:
     assert "unbounded" in run.message
 
 
+@pytest.mark.parametrize("falls", [[], [0.5], [0.5, 0.1]])
+def test_a_proof_of_unboundedness_needs_a_function_that_falls_on(falls: list[float]) -> None:
+    surrogate = Reweighted(first=fail("unbounded", proved=True), second=fail("failed"))
+    values = REFERENCE.history.value[0] - np.cumsum([0.0, *falls])
+    points = [START, START + 1e3, START + 1e7][: len(values)]
+    known = {tuple(x): value for x, value in zip(points, values, strict=True)}
+    surrogate.nearby.far = lambda x, time_limit=None: iter(points[1:])  # type: ignore[method-assign]
+    surrogate.value = lambda x: known.get(tuple(x), np.inf)  # type: ignore[method-assign]
+    run = descend(surrogate, START, Settings(escape=False))
+    assert run.status != "unbounded"
+
+
 def test_unbounded_is_not_said_on_the_solvers_word_alone() -> None:
     run = descend(Reweighted(first=fail("unbounded"), second=fail("unbounded")), START)
     assert run.status == "solver_failed"

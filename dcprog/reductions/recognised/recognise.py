@@ -481,6 +481,8 @@ def _entrywise(node: cp.Expression, weight: Array) -> Term:
 
 def _number(constant: cp.Expression) -> float:
     """The number that all entries of a constant are."""
+    if not constant.is_constant():
+        raise Unrecognised("a divisor that is not constant")
     number = uniform(Values().array(constant))
     if number is None:
         raise Unrecognised("constants that differ between entries")

@@ -224,6 +224,14 @@ def test_near_misses_are_none(name: str) -> None:
     assert recognised(NO_RISKS[name]) is None
 
 
+def test_a_divisor_is_no_number_though_its_variables_have_values() -> None:
+    x = cp.Variable(1)
+    u, slow = np.array([-1.4]) @ x - 1.1, cp.square(np.array([-0.0004]) @ x + 0.5)
+    quotient = slow / (1 + slow / 1000)
+    x.value = [-715.0]
+    assert recognised(cp.Problem(cp.Minimize(cp.pos(u - 1000) - cp.pos(u) + quotient))) is None
+
+
 def test_a_wrong_reading_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     problem = cp.Problem(cp.Minimize(LOSS + RIDGE))
     real = recognise.risk_of
