@@ -16,7 +16,6 @@ from dcprog.risk.weighted import WeightedRisk
 from dcprog.rows.angle import angle_differences
 from dcprog.solvers.conic.reference import ReferenceSolver
 from dcprog.solvers.piecewise import interior
-from dcprog.solvers.piecewise.active_set import _Reduced, crossover, guess_at
 from dcprog.solvers.piecewise.interior import interior_candidate
 from dcprog.solvers.piecewise.polyhedral import Polyhedral, Subproblem
 
@@ -56,15 +55,6 @@ def test_a_small_one_is() -> None:
     assert problem.value(found.coefficients) < problem.value(start)
 
 
-def test_no_round_of_active_sets_begins_after_the_deadline() -> None:
-    weighted = _problem(30, 4)
-    problem = Subproblem.of(Polyhedral(weighted.risk), weighted)
-    found = interior_candidate(problem, 1e-8, Deadline())
-    guess = guess_at(problem, found.x, found.duals)
-    assert crossover(problem, guess, 1e-6, 12)[0] is not None
-    assert crossover(problem, guess, 1e-6, 12, Deadline(0.0))[0] is None
-
-
 def test_a_deadline_between_subsets_of_features_leaves_the_last_point(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -85,22 +75,3 @@ def test_a_deadline_between_subsets_of_features_leaves_the_last_point(
         interior_candidate(problem, 1e-8, deadline)
     assert caught.value.point.shape == (2001,)
     assert weighted.value(caught.value.point) < weighted.value(np.zeros(2001))
-
-
-def test_dear_rounds_are_left_to_the_interior_point_method() -> None:
-    """At θ = 0 every line is active: two of each of 2,000 samples, and 4,002 coefficients."""
-    weighted = _problem(2000, 2000)
-    problem = Subproblem.of(Polyhedral(weighted.risk), weighted)
-    guess = guess_at(problem, np.zeros(problem.linear.size))
-    assert crossover(problem, guess, 1e-6, 1)[0] is None
-
-
-def test_a_round_counts_the_coefficients_that_no_ridge_holds() -> None:
-    """Few active lines, and 20,000 free coefficients in the system of a round."""
-    X = sp.random_array((40, 20_000), density=0.001, rng=np.random.default_rng(0)).tocsr()
-    risk = dc.Risk(dc.binary_margins(X, np.arange(40) % 2), dc.hinge(), penalty=dc.l1(1.0))
-    weighted = WeightedRisk(risk, np.ones(40))
-    problem = Subproblem.of(Polyhedral(risk), weighted)
-    guess = guess_at(problem, np.ones(problem.linear.size))
-    assert not np.any(guess.active.sum(axis=1) > 1)
-    assert _Reduced(problem, guess).is_too_large

@@ -1,4 +1,4 @@
-"""An interior point method with a crossover, for polyhedral risks."""
+"""An interior point method for polyhedral risks."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from dcprog.foundation.arrays import Array, factor_products
 from dcprog.foundation.deadline import Deadline
@@ -13,7 +14,6 @@ from dcprog.foundation.errors import SubproblemError
 from dcprog.solvers.linalg.cholesky import Cholesky
 from dcprog.solvers.linalg.interior_point import Optimum, Program, primal_dual
 from dcprog.solvers.linalg.kronecker import DualSystem
-from dcprog.solvers.piecewise.active_set import NEAR, Candidate, Guess, crossover, guess_at
 from dcprog.solvers.piecewise.polyhedral import (
     Index,
     Polyhedral,
@@ -27,22 +27,33 @@ MOST_UNKNOWNS = 6000  # most unknowns of a step's linear system
 STEPS = 20  # of the interior point method, before whose end its points are of no use
 RATE = 1e10  # products a second of a factorisation, measured at 1000 to 4000 unknowns
 LEAST_FEATURES = 24  # least number of columns of X in the first subset
-# The crossover needs only the accuracy NEAR, to identify the active lines; if it fails, more is
-# asked.
-TIGHTER = 1e-1
+# Shares of the tolerance to which the program is solved until its point has an allowed gap with
+# exact zeros; where none has, only coefficients whose multipliers are larger by these factors, in
+# units, than the slacks of their bounds are set to 0.
+TIGHTER = (1.0, 1e-1, 1e-3)
+SURER = (1e3, 1e6)
 APART = 3.0  # slacks of the start, relative to the mean spread of the lines
+
+Mask = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A point with multipliers (G, P) of the lines, and their duality gap."""
+
+    x: Array
+    duals: Array
+    value: float
+    gap: float
 
 
 class InteriorSolver(PolyhedralSolver):
     r"""Minimise Σ_g cost_g max_p line_gp(θ) + linear·θ + Σ_j l_j|θ_j| + ½Σ_j q_j θ_j².
 
-    First the active set method is tried from the lines that were active at the last solution, or at
-    the start: if the weights have changed little, a few corrections suffice. Otherwise Mehrotra's
-    interior point method identifies the active lines, and the exact minimiser on them is computed.
-    Its steps cost a weighted Gram matrix of X for each direction of the codes (for an angle loss
-    one per class), at most c(c + 1)/2
-    (:class:`KroneckerRows`). In both cases the duality gap
-    is certified, and coefficients that an ℓ1 norm holds at 0 are exactly 0 after a crossover.
+    Mehrotra's interior point method, whose steps cost a weighted Gram matrix of X for each
+    direction of the codes (for an angle loss one per class), at most c(c + 1)/2
+    (:class:`KroneckerRows`). Coefficients whose multipliers show that an ℓ1 norm holds them at 0
+    are set to 0. The duality gap is certified.
 
     Parameters
     ----------
@@ -62,19 +73,15 @@ class InteriorSolver(PolyhedralSolver):
     def candidate(
         self, problem: Subproblem, start: Array, tolerance: float, deadline: Deadline
     ) -> tuple[Array, Array]:
-        """The minimiser by the active set method, or if that fails by the interior point method."""
-        guess = self.memory.take() or guess_at(problem, start)
-        found, _ = crossover(problem, guess, tolerance, deadline=deadline)
-        if found is None:
-            found = interior_candidate(problem, tolerance, deadline, start)
-        self.memory.put(guess_at(problem, found.x, found.duals))
+        """The minimiser by the interior point method."""
+        found = interior_candidate(problem, tolerance, deadline, start)
         return found.x, found.duals
 
 
 def interior_candidate(
     problem: Subproblem, tolerance: float, deadline: Deadline, start: Array | None = None
 ) -> Candidate:
-    """The minimiser by the interior point method, made exact if the crossover succeeds.
+    """The minimiser by the interior point method.
 
     With an ℓ1 norm and many features, it works on a subset: the features of the start and those
     with the largest slopes; features whose slope turns out too large are then added.
@@ -161,25 +168,27 @@ def _whole(problem: Subproblem, tolerance: float, deadline: Deadline) -> Candida
     if unknowns > MOST_UNKNOWNS and not np.all(problem.l2 > 0):
         raise SubproblemError("failed", f"interior: more than {MOST_UNKNOWNS} unknowns a step")
     program, sparse = _program(problem)
-    optimum: Optimum | None = None
     deadline.check("the interior point method", ahead=STEPS * factor_products(unknowns) / RATE)
-    for asked in (max(tolerance, NEAR), tolerance * TIGHTER):
+    optimum: Optimum | None = None
+    last: tuple[Candidate, Array] | None = None
+    for share in TIGHTER:
         try:
-            optimum = primal_dual(program, asked, deadline.left, optimum)
+            optimum = primal_dual(program, share * tolerance, deadline.left, optimum)
         except SubproblemError:
-            if asked == tolerance * TIGHTER or deadline.left == 0:
+            if last is None:
                 raise
-            continue
-        found, guess = _read_off(problem, optimum, sparse)
-        exact, _ = crossover(problem, guess, tolerance, deadline=deadline)
-        if exact is not None:
+            break
+        found, sure = _read_off(problem, optimum, sparse)
+        exact = _with_zeros(problem, found, sure >= 1)
+        allowed = tolerance * (1 + abs(found.value))
+        if exact.gap <= allowed:
             return exact
-        if asked > tolerance * TIGHTER and np.any(problem.l1):
-            continue  # zeros are not reliable at the loose tolerance
-        for candidate in (_thresholded(problem, found, guess), found):
-            if candidate.gap <= tolerance * (1 + abs(found.value)):
-                return candidate
-    raise SubproblemError("failed", "interior: the duality gap stayed above the tolerance")
+        last = (found, sure) if found.gap <= allowed else last
+    if last is None:
+        raise SubproblemError("failed", "interior: the duality gap stayed above the tolerance")
+    found, sure = last
+    candidates = (_with_zeros(problem, found, sure >= factor) for factor in SURER)
+    return next((one for one in candidates if one.gap <= allowed), found)
 
 
 def _by_samples(problem: Subproblem) -> bool:
@@ -225,33 +234,29 @@ def _start(problem: Subproblem, sparse: Index) -> tuple[Array, Array, Array]:
     return np.concatenate([xi, tau]), zero, np.concatenate([duals.ravel(), half, half])
 
 
-def _read_off(problem: Subproblem, optimum: Optimum, sparse: Index) -> tuple[Candidate, Guess]:
-    """The candidate of an optimum, and the guess of active lines: those with slack < multiplier."""
+def _read_off(problem: Subproblem, optimum: Optimum, sparse: Index) -> tuple[Candidate, Array]:
+    """The candidate of an optimum, and how surely an ℓ1 norm holds each coefficient at 0.
+
+    At such a coefficient both bounds of |x_j| ≤ τ_j have multipliers larger than their slacks: the
+    ratios, of which the smaller one counts, are 0 for coefficients without a norm.
+    """
     design, live = problem.design, problem.live
     size = live.size * design.const.shape[1]
     duals = np.zeros(design.const.shape)
     duals[live] = optimum.multipliers[:size].reshape(live.size, -1)
     duals = problem.feasible(duals)
     x = optimum.x
-    lines = design.lines(x)
-    value = problem.value(x, lines)
-    cost = problem.cost[live, None]
-    top = np.abs(lines[live]).max(axis=1, keepdims=True) + 1
-    active = lines >= lines.max(axis=1, keepdims=True)
-    slack = optimum.slacks[:size].reshape(live.size, -1)
-    active[live] |= duals[live] / cost > slack / top
-    plus, minus = optimum.multipliers[size:].reshape(2, -1) / problem.l1[sparse]
-    unit = float(np.max(np.abs(x), initial=0.0)) or 1.0
-    plus_slack, minus_slack = optimum.slacks[size:].reshape(2, -1) / unit
-    sign = np.ones(x.size, dtype=np.int8)
-    sign[sparse] = np.where(minus < minus_slack, 1, np.where(plus < plus_slack, -1, 0))
-    gap = value - problem.bound(x, duals)
-    return Candidate(x, duals, value, gap), Guess(active, sign, duals)
+    value = problem.value(x)
+    shares = optimum.multipliers[size:].reshape(2, -1) / problem.l1[sparse]
+    slacks = optimum.slacks[size:].reshape(2, -1) / design.units[sparse]
+    sure = np.zeros(x.size)
+    sure[sparse] = np.min(shares / slacks, axis=0)
+    return Candidate(x, duals, value, value - problem.bound(x, duals)), sure
 
 
-def _thresholded(problem: Subproblem, rough: Candidate, guess: Guess) -> Candidate:
-    """The candidate with the coefficients set to 0 that have sign 0 in the guess."""
-    x = np.where(guess.sign == 0, 0.0, rough.x)
+def _with_zeros(problem: Subproblem, rough: Candidate, zeros: Mask) -> Candidate:
+    """The candidate with some coefficients set to 0."""
+    x = np.where(zeros, 0.0, rough.x)
     value = problem.value(x)
     return Candidate(x, rough.duals, value, value - problem.bound(x, rough.duals))
 

@@ -20,7 +20,6 @@ from dcprog.losses import Pieces
 from dcprog.risk.duality import largest_units
 from dcprog.solvers.linalg.kronecker import Curvature
 from dcprog.solvers.protocol import ExactSolver, Solution
-from dcprog.solvers.warm_starts import WarmStarts
 
 if TYPE_CHECKING:
     from dcprog.risk.risk import Risk
@@ -375,7 +374,6 @@ class PolyhedralSolver(ExactSolver):
     def __init__(self, risk: Risk) -> None:
         self.risk = risk
         self.design = Polyhedral(risk)
-        self.memory = WarmStarts(risk.rows, (self.name, self.design.key))
 
     @abstractmethod
     def candidate(

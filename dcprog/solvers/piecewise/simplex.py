@@ -12,9 +12,9 @@ from dcprog.foundation.arrays import COPIED, Array
 from dcprog.foundation.deadline import Deadline
 from dcprog.foundation.errors import SubproblemError
 from dcprog.foundation.tolerances import TIGHT
-from dcprog.solvers.piecewise.active_set import Guess, crossover
 from dcprog.solvers.piecewise.polyhedral import PolyhedralSolver, Subproblem
 from dcprog.solvers.protocol import Takes
+from dcprog.solvers.warm_starts import WarmStarts
 
 if TYPE_CHECKING:
     from dcprog.risk.risk import Risk
@@ -53,13 +53,14 @@ class SimplexSolver(PolyhedralSolver):
 
     def __init__(self, risk: Risk) -> None:
         super().__init__(risk)
+        self.memory = WarmStarts(risk.rows, (self.name, self.design.key))
         self._split = np.flatnonzero(risk.penalized[self.design.order])
         self._slanted = np.any(self.design.code != 0, axis=2)
 
     def candidate(
         self, problem: Subproblem, start: Array, tolerance: float, deadline: Deadline
     ) -> tuple[Array, Array]:
-        """An optimal vertex and its multipliers, polished if the gap is too large."""
+        """An optimal vertex and its multipliers."""
         X = self.design.X
         entries = X.nnz if hasattr(X, "nnz") else X.size
         deadline.check("the simplex method", ahead=entries / RATE)
@@ -69,21 +70,8 @@ class SimplexSolver(PolyhedralSolver):
         self.memory.put(highs)
         value = problem.value(x)
         if value - problem.bound(x, duals) > tolerance * (1 + abs(value)):
-            return self._polished(problem, x, duals, tolerance)
-        return x, duals
-
-    def _polished(
-        self, problem: Subproblem, x: Array, duals: Array, tolerance: float
-    ) -> tuple[Array, Array]:
-        """The vertex recomputed by the active set method from its active lines."""
-        lines = problem.design.lines(x)
-        active = (lines >= lines.max(axis=1, keepdims=True)) | (duals > 0)
-        sign = np.where(problem.l1 > 0, np.sign(x), 1).astype(np.int8)
-        guess = Guess(active, sign, duals)
-        exact, _ = crossover(problem, guess, tolerance)
-        if exact is None:
             raise SubproblemError("failed", "simplex: the duality gap is above the tolerance")
-        return exact.x, exact.duals
+        return x, duals
 
     def _vertex(
         self, highs: Any, strategy: int, problem: Subproblem, time_limit: float | None

@@ -359,6 +359,6 @@ def test_columns_of_any_size_beside_a_penalised_intercept(solver: str, unit: flo
         sizes = np.append(np.full(6, of_columns), [1.0, 1.0])
         risk = _risk(X * of_columns, y, 1, weighted_l1(0.3 * sizes), "penalised")
         weighted = WeightedRisk(risk, np.ones(risk.n_groups))
-        found = make(solver, risk).minimise(weighted, np.zeros(8), 1e-8)
+        found = make(solver, risk).minimise(weighted, np.zeros(8), 1e-11)
         thetas.append(found.coefficients * sizes)
     np.testing.assert_allclose(thetas[1], thetas[0], rtol=1e-9, atol=1e-12)
