@@ -50,6 +50,9 @@ SMALL = 1e-2
 # Such a unit is at least this share of the expression's, so that rounding errors stay below SCIP's
 # tolerances.
 FINEST = 1e-8
+# Larger whole numbers are equal to a variable in a unit of its own, because SCIP takes coefficients
+# below 1e-9 for 0, whatever they are multiplied by.
+WHOLE = 1e3
 # The unit of the objective is at least this share of its usual size over the box, in the first tree
 # and in the next ones, which follow if the gap to a value near 0 does not close. A millionth of the
 # last share is still a thousand times the rounding error of the terms.
@@ -104,6 +107,7 @@ class ScipModel:
         self._sizes = _Sizes(problem, known)
         self._expressions: dict[int, tuple[Any, float]] = {}
         self._variables: dict[int, tuple[Any, float]] = {}
+        self._numbers: dict[int, Any] = {}
         self._uses = problem.uses
         self.seen = np.inf
         self._origins: dict[int, float] = {}
@@ -140,7 +144,9 @@ class ScipModel:
     def _add_variable(self, j: int, loose: bool) -> None:
         row = self._problem.terms.variable(j)
         lo, hi = float(self._lo[j]), float(self._hi[j])
-        if self._problem.whole[j]:
+        size = max(abs(lo), abs(hi))
+        is_whole = self._problem.whole[j]
+        if is_whole and size <= WHOLE:
             self._variables[j] = self._expressions[j] = self._new(j, 1.0, "I"), 1.0
             return
         low, high = self._problem.roots.get(j, (np.nan, np.nan))
@@ -149,9 +155,14 @@ class ScipModel:
             self._variables[j] = self._expressions[j] = self._new(j, unit, "I"), unit
             return
         unit = self._unit_of(row)
-        if 0 < hi - lo < SMALL * max(abs(lo), abs(hi)):
+        if 0 < hi - lo < SMALL * size:
             unit, self._origins[j] = _power_of_two(hi - lo), lo
-        self._variables[j] = self._expressions[j] = self._new(j, unit), unit
+        value = self._stand(j, unit)
+        if is_whole:
+            self._numbers[j] = number = self._new(j, 1.0, "I")
+            self.model.markDoNotAggrVar(value)
+            self.model.markDoNotMultaggrVar(value)
+            self.model.addCons(number - value * unit == 0)
 
     def _new(self, j: int, unit: float, kind: str = "C") -> Any:
         origin = self._origins.get(j, 0.0)
@@ -297,6 +308,8 @@ class ScipModel:
         for j, (variable, unit) in self._variables.items():
             value = float(ranges.lo[0, j]) - self._origins.get(j, 0.0)
             self.model.setSolVal(solution, variable, value / unit)
+            if j in self._numbers:
+                self.model.setSolVal(solution, self._numbers[j], value)
         for turns, rest, row in self._angles:
             angle = float(ranges.of(row)[0][0])
             whole = math.floor(angle / (2 * np.pi) + 0.5)

@@ -397,6 +397,31 @@ def test_numbers_are_whole_where_they_must_be() -> None:
     assert bound.objective == pytest.approx(0.41, abs=1e-6)
 
 
+@pytest.mark.parametrize(("low", "wide"), [(5e8, 1e8), (-1.6e9, 1e9)])
+def test_whole_numbers_may_be_large(low: float, wide: float) -> None:
+    x = cp.Variable(integer=True)
+    share = (x - low) / wide
+    both = [x >= low, x <= low + wide]
+    square = cp.square(2 * share + 0.1) - cp.abs(share - 0.7)
+    bound = dc.lower_bound(cp.Problem(cp.Maximize(square), both))
+    assert bound.status == "proved"
+    assert bound.objective == pytest.approx(4.11)
+    assert bound.value >= 4.11
+    tiny = dc.lower_bound(cp.Problem(cp.Minimize(cp.nlp.cos(1 + share) - 5e-10 * x), both))
+    least = np.cos(2.0) - 5e-10 * (low + wide)
+    assert tiny.value <= least + 1e-12
+    assert tiny.objective == pytest.approx(least)
+
+
+def test_an_equation_of_large_whole_numbers_cuts_off_no_point() -> None:
+    """The least of 41 points, at (5499, 2668)."""
+    x, y = cp.Variable(integer=True), cp.Variable(integer=True)
+    box = [x >= 0, x <= 1e4, y >= 0, y <= 1e4]
+    goal = cp.Minimize(cp.nlp.sin(20 * x / 1e4) + y / 1e4)
+    bound = dc.lower_bound(cp.Problem(goal, [*box, 185 * x - 169 * y == 566423]))
+    assert bound.value <= np.sin(20 * 0.5499) + 0.2668
+
+
 def test_a_wrong_bound_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     """A rule that says too much: a point that contradicts it is found, and nothing is claimed."""
     wrong = terms.Abs
