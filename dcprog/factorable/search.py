@@ -845,6 +845,8 @@ class GlobalSearch:
         """Called by SCIP at new points and after each node."""
         assert self._built is not None
         model = self._built.model
+        if model.getStage() == scip().SCIP_STAGE.INITSOLVE:
+            return  # SCIP cannot be interrupted there, and calls again soon
         self._take(self._built)
         now = time.perf_counter()
         if now - self._said > PAUSE:

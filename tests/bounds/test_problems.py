@@ -422,6 +422,18 @@ def test_an_equation_of_large_whole_numbers_cuts_off_no_point() -> None:
     assert bound.value <= np.sin(20 * 0.5499) + 0.2668
 
 
+def test_a_search_that_is_closed_before_its_first_node_ends_in_silence(
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    x = cp.Variable(integer=True)
+    share = 0.89 * (x + 2) / 100 - 1.21
+    cap = cp.minimum(cp.square(0.76 - 0.84 * x), 0.5)
+    goal = 4.3 * share * (share - 1) + 0.8 * cap + 1.8 * cp.nlp.sin(1.67 * x + 1.09)
+    bound = dc.lower_bound(cp.Problem(cp.Maximize(goal), [x >= -54, x <= 46]))
+    assert bound.status == "proved"
+    assert capfd.readouterr().err == ""
+
+
 def test_a_wrong_bound_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     """A rule that says too much: a point that contradicts it is found, and nothing is claimed."""
     wrong = terms.Abs
