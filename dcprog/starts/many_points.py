@@ -20,8 +20,8 @@ Index = npt.NDArray[np.intp]
 
 # Risks with more coefficients are taken by no batch: its systems are dense.
 MOST_COEFFICIENTS = 100
-# Shares of a Newton step that are tried, until every point is lower.
-SHARES = (1.0, 0.5, 0.2, 0.05)
+# Shares of a Newton step that are tried where the whole step does not lead low enough.
+SHARES = np.array([0.5, 0.2, 0.05])
 # Of the largest diagonal entry of a Newton matrix, and of the largest coefficient.
 JITTER, SMALL = 1e-9, 1e-3
 
@@ -93,6 +93,10 @@ class ManyPoints:
         self.held = np.flatnonzero(risk.penalized)
         self.penalty = risk.penalty.parts()
         self.is_elastic = self.penalty.is_elastic and not self.penalty.concave
+        self.has_ridge_alone = self.penalty.ridge_alone is not None
+        self.l1, self.ridge = np.zeros((2, A.shape[1]))  # in units of the matrix
+        self.l1[self.held] = self.penalty.l1 / self.unit[self.held]
+        self.ridge[self.held] = self.penalty.ridge / self.unit[self.held] ** 2
 
     @staticmethod
     def takes(risk: Risk) -> bool:
@@ -138,7 +142,8 @@ class ManyPoints:
             less = np.array([sub(u) for u in margins]) if sub.is_joint else sub(margins)
             values = values - self._aggregated(less)
         shares = self.shares if places is None or self.shares.ndim == 1 else self.shares[places]
-        total = np.sum(shares * values, axis=1) + self._penalty(theta)
+        total = values @ shares if shares.ndim == 1 else np.einsum("ki,ki->k", values, shares)
+        total += self._penalty(theta)
         return np.where(np.isnan(total), np.inf, total)
 
     def losses(self, margins: Array, h: float = 0.0) -> Array:
@@ -176,10 +181,9 @@ class ManyPoints:
         return (theta / self.unit)[:, self.held]
 
     def _penalty(self, theta: Array) -> Array:
-        w = self._coefficients(theta)
         if not self.is_elastic:
-            return np.array([self.risk.penalty(row) for row in w])
-        return np.sum(self.penalty.l1 * np.abs(w) + self.penalty.ridge / 2 * w**2, axis=1)
+            return np.array([self.risk.penalty(row) for row in self._coefficients(theta)])
+        return np.abs(theta) @ self.l1 + theta**2 @ (self.ridge / 2)
 
     # ------------------------------------------------------------------------------------------
     # steps
@@ -210,22 +214,28 @@ class ManyPoints:
         move, decrease = self._newton(points, h)
         along = move @ self.A.T
         judged = h if smoothly else 0.0
-        begun = self.values(points.theta, points.margins, h) if smoothly else points.values
-        theta, margins, values = points.theta.copy(), points.margins.copy(), begun.copy()
-        left = np.arange(len(points))  # the points that have not fallen as far as their models
-        for share in SHARES:
-            there = points.theta[left] + share * move[left]
-            its_margins = points.margins[left] + share * along[left]
-            found = self.values(there, its_margins, judged, left)
-            lower = found < values[left]
-            better = left[lower]
-            theta[better], margins[better] = there[lower], its_margins[lower]
-            values[better] = found[lower]
-            enough = np.maximum(decrease[left] / 2, ROUNDING * np.abs(begun[left]))
-            left = left[(begun[left] - values[left] < enough) & (decrease[left] >= enough)]
-            if left.size == 0:
-                break
-        return Points(theta, margins, values)
+        if smoothly:
+            begun = self.values(points.theta, points.margins, h)
+            points = Points(points.theta, points.margins, begun)
+        theta, margins = points.theta + move, points.margins + along
+        moved = points.lower(Points(theta, margins, self.values(theta, margins, judged)))
+        enough = np.maximum(decrease / 2, ROUNDING * np.abs(points.values))
+        short = (points.values - moved.values < enough) & (decrease >= enough)
+        if not np.any(short):
+            return moved
+        left = np.flatnonzero(short)  # the points that have not fallen as far as their models
+        places, shares = np.tile(left, len(SHARES)), np.repeat(SHARES, left.size)[:, None]
+        theta = points.theta[places] + shares * move[places]
+        margins = points.margins[places] + shares * along[places]
+        values = self.values(theta, margins, judged, places)
+        # the first share that leads low enough, or else the best one
+        found = values.reshape(len(SHARES), left.size)
+        low = points.values[left] - found >= enough[left]
+        share = np.where(np.any(low, axis=0), np.argmax(low, axis=0), np.argmin(found, axis=0))
+        chosen = share * left.size + np.arange(left.size)
+        best = moved[left].lower(Points(theta, margins, values)[chosen])
+        moved.theta[left], moved.margins[left], moved.values[left] = vars(best).values()
+        return moved
 
     def _newton(self, points: Points, h: float) -> tuple[Array, Array]:
         """The minimum of each smoothed majorant's quadratic model, less the point; the decrease."""
@@ -239,10 +249,10 @@ class ManyPoints:
         if is_max:
             part = self._parts(losses, h)
             weights = weights * part
-        slope = weights * (above - below) / (2 * h)
-        curvature = weights * (base.slope(up) - base.slope(down)) / (2 * h)
+        steep = (above - below) / (2 * h)
+        slope = weights * steep
+        curvature = weights * ((base.slope(up) - base.slope(down)) / (2 * h))
         if is_max:  # the diagonal of the Hessian of log Σ exp
-            steep = (above - below) / (2 * h)
             steep = steep if self.weights is None else self.weights * steep
             curvature += (1 - part) * slope * steep / self._smoothing(h)
         if sub is not None:
@@ -253,7 +263,7 @@ class ManyPoints:
         gradient, gram = slope @ self.A, self.grams(curvature)
         self._add_penalty(points.theta, gradient, gram)
         move = _solved(gram, -gradient)
-        return move, -0.5 * np.sum(gradient * move, axis=1)
+        return move, -0.5 * np.einsum("kj,kj->k", gradient, move)
 
     def _of_rows(self, weights: Array) -> Array:
         """Weights of the rows from the weights of their groups."""
@@ -270,11 +280,11 @@ class ManyPoints:
 
     def _add_penalty(self, theta: Array, gradient: Array, gram: Array) -> None:
         """Add the penalty's slope ψ' and, for ψ(|w|), the curvature ψ'/|w| of a parabola above."""
-        w, unit, parts = self._coefficients(theta), self.unit[self.held], self.penalty
-        if parts.ridge_alone is not None:
-            gradient[:, self.held] += parts.ridge * w / unit
-            gram[:, self.held, self.held] += parts.ridge / unit**2
+        if self.has_ridge_alone:
+            gradient += self.ridge * theta
+            np.einsum("kjj->kj", gram)[:] += self.ridge
             return
+        w, unit, parts = self._coefficients(theta), self.unit[self.held], self.penalty
         size = np.maximum(np.abs(w), SMALL * np.max(np.abs(w), axis=1, keepdims=True, initial=0.0))
         size = np.where(size > 0, size, np.inf)
         if self.is_elastic:
@@ -380,12 +390,13 @@ def _solved(gram: Array, right: Array) -> Array:
     diagonal = np.einsum("kii->ki", gram)
     top = np.max(diagonal, axis=1, keepdims=True, initial=0.0)
     diagonal += np.where(top > 0, JITTER * top, 1.0)
-    bad = ~np.isfinite(np.sum(gram, axis=(1, 2)) + np.sum(right, axis=1))
-    if np.any(bad):
+    if not np.isfinite(np.sum(gram) + np.sum(right)):
+        bad = ~np.isfinite(np.sum(gram, axis=(1, 2)) + np.sum(right, axis=1))
         gram[bad], right[bad] = np.eye(gram.shape[1]), 0.0
     try:
         found = np.asarray(np.linalg.solve(gram, right[:, :, None])[:, :, 0], dtype=float)
     except np.linalg.LinAlgError:
         return np.zeros_like(right)
-    found[~np.all(np.isfinite(found), axis=1)] = 0.0
+    if not np.isfinite(np.sum(found)):
+        found[~np.all(np.isfinite(found), axis=1)] = 0.0
     return found
