@@ -384,7 +384,6 @@ class Reweighting:
 
 ENOUGH = 0.5  # the search ends at a gap of this share of the tolerance
 SAME = 1.2  # a working set that grows by less than this factor is solved exactly
-GOES_ON = 0.3  # tolerance of steps from which runs go on with a concave penalty
 
 
 class WeightedLasso:
@@ -420,11 +419,6 @@ class WeightedLasso:
         self._bend = 2 * pieces.quadratic[0] * scores.signs[:, 0] ** 2
         self._grams = WarmStarts(risk.rows, "weighted lasso")
         self._last: tuple[SmoothPlace, Index] | None = None
-
-    @staticmethod
-    def loosest(risk: Risk) -> float:
-        """Very loose where runs go on from a step with the risk's own concave penalty."""
-        return GOES_ON if risk.has_convex_losses and not risk.penalty.is_convex else 0.0
 
     def minimiser(
         self, problem: WeightedRisk, start: Array, tolerance: float, deadline: Deadline
