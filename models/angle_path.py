@@ -35,7 +35,7 @@ STARTS = ("both", "warm", "cold")
 LINE = "%s λ %-10.4g objective %-12.6g selected %-5d %s"
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class AnglePath:
     """The solutions for increasing λ that have been computed so far.
 
@@ -79,6 +79,11 @@ class AnglePath:
 
     def __len__(self) -> int:
         return len(self.results)
+
+    def __repr__(self) -> str:
+        ends = f"{self.lams[0]:.3g} to {self.lams[-1]:.3g}"
+        fits = f"{len(self)} of {len(self.lams)} fits"
+        return f"AnglePath({self.estimator!r}, {fits}, λ from {ends}, {self.status})"
 
     @cached_property
     def _points(self) -> list[dict[str, Any]]:
@@ -159,13 +164,15 @@ class AnglePath:
         -------
         matplotlib Axes
         """
-        from dcprog.display.canvas import axes
+        from dcprog.display.canvas import axes, legend
 
         ax = axes(ax)
         done = self.lams[: len(self)]
         for q in range(self.coefs.shape[1]):
-            ax.semilogx(done, self.coefs[:, q], color=f"C{q % 10}", lw=1)
+            lines = ax.semilogx(done, self.coefs[:, q], color=f"C{q % 10}", lw=1)
+            lines[0].set_label(f"β{q + 1}")
         ax.set(xlabel="λ", ylabel="coefficients")
+        legend(ax)
         return ax
 
 

@@ -26,6 +26,7 @@ from dcprog.estimators.kernels import Kernel
 from dcprog.foundation.arrays import EDGE, Array
 from dcprog.foundation.blocked_matrix import BlockedMatrix, blocked
 from dcprog.foundation.errors import lost_before_a_point, warn
+from dcprog.foundation.parameters import names_nearest
 from dcprog.foundation.sums import largest_sizes, row_blocks
 from dcprog.risk.risk import Risk
 
@@ -349,6 +350,7 @@ class RiskEstimator(SampleInput, ABC):
     def _check_combinations(self) -> None:
         """Raise ValueError for an invalid combination of parameters."""
 
+    @names_nearest
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: npt.ArrayLike, y: npt.ArrayLike) -> Self:
         """Minimise the objective.

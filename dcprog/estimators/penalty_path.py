@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 from scipy.optimize import linprog
+from sklearn.utils.validation import _get_feature_names
 
 from dcprog.engine.result import Result
 from dcprog.estimators.base import ONE, Unit
@@ -358,6 +359,9 @@ class _Fits(NamedTuple):
     results: tuple[Result, ...]
 
 
+LISTED = 10  # lines that a legend still tells apart
+
+
 class PenaltyPath(_Fits):
     """The fits of a penalty path, the largest λ first; a named tuple of all but the scale.
 
@@ -374,6 +378,8 @@ class PenaltyPath(_Fits):
     results : tuple of Result
     scale : float
         σ̂: results and objectives are those of u/σ̂ and w/σ̂; 1 in the units of y.
+    names : tuple of str
+        The columns of X, if X is a DataFrame.
 
     Examples
     --------
@@ -384,6 +390,7 @@ class PenaltyPath(_Fits):
     """
 
     scale: float = 1.0
+    names: tuple[str, ...] = ()
 
     def plot(self, ax: Any = None) -> Any:
         """Plot the coefficients against λ, which falls from left to right.
@@ -396,8 +403,8 @@ class PenaltyPath(_Fits):
         Returns
         -------
         matplotlib Axes
-            With one line for each coefficient that is not 0 everywhere; ``legend()`` tells the
-            columns of X, x0, x1, ….
+            With one line for each coefficient that is not 0 everywhere, labelled by the columns of
+            X, or x0, x1, …. Up to ten lines have a legend; ``legend()`` draws one of more.
 
         Raises
         ------
@@ -415,17 +422,21 @@ class PenaltyPath(_Fits):
         >>> path.plot(ax=Figure().subplots()).get_xlabel()
         'λ'
         """
-        from dcprog.display.canvas import axes  # needs matplotlib
+        from dcprog.display.canvas import axes, legend  # needs matplotlib
 
         ax = axes(ax)
         lines = self.coefs.reshape(-1, len(self.lambdas))
+        names = self.names or [f"x{j}" for j in range(self.coefs.shape[-2])]
         for place in np.flatnonzero(np.any(lines != 0, axis=1)):
-            feature = place % self.coefs.shape[-2]
-            ax.plot(self.lambdas, lines[place], label=f"x{feature}")
+            score, feature = divmod(place, len(names))
+            of_score = f", score {score}" if self.coefs.ndim == 3 else ""
+            ax.plot(self.lambdas, lines[place], label=names[feature] + of_score)
         if np.all(self.lambdas > 0):
             ax.set_xscale("log")
         ax.set(xlabel="λ", ylabel="coefficients")
         ax.invert_xaxis()
+        if 0 < len(ax.lines) <= LISTED:
+            legend(ax)
         return ax
 
     def __repr__(self) -> str:
@@ -536,7 +547,9 @@ def penalty_path(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", TrivialSolutionWarning)  # expected at large λ
         results = _results(risks, empty, direction, {"n_starts": 1, **options})
-    return _path(family, values, results)
+    path = _path(family, values, results)
+    path.names = tuple(names) if (names := _get_feature_names(X)) is not None else ()
+    return path
 
 
 def _check(options: dict[str, Any]) -> None:

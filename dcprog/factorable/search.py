@@ -650,7 +650,8 @@ class GlobalSearch:
                 problem.name(column),
                 "neither bounds nor constraints hold this variable, and ranges of the objective "
                 "do not show that it grows with it",
-                "bounds on it, as cp.Variable(bounds=[lower, upper]), or box=(lower, upper)",
+                "bounds on it, as cp.Variable(bounds=[lower, upper]); dc.lower_bound takes "
+                "box=(lower, upper), too",
             )
         operation, _ = problem.terms.operations[column - problem.terms.size]
         return NotBoundable(

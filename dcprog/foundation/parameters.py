@@ -86,7 +86,9 @@ def names_nearest(call: Callable[P, R]) -> Callable[P, R]:
     @wraps(call)
     def checked(*args: P.args, **options: P.kwargs) -> R:
         if not known.issuperset(options):
-            called = call.__qualname__.removesuffix(".__init__")
+            owner, _, called = call.__qualname__.removesuffix(".__init__").rpartition(".")
+            if owner and args:  # a method, maybe inherited: the user knows the object's own class
+                called = f"{type(args[0]).__name__}.{called}"
             message = unknown_keyword(call, options, called)
             if message is not None:
                 raise TypeError(message)
@@ -256,6 +258,8 @@ def advice(value: Any, kind: type, example: str) -> str:
     """
     if isinstance(value, type) and issubclass(value, kind):
         return f"write {usage(value)}"
+    if hasattr(value, "is_dcp"):
+        return "expressions of cvxpy's stay in cvxpy: dc.solve takes sums of cp.minimum(e, 1)"
     meant = [one for one in _below(kind) if one.__name__ == value]
     return f"write {usage(meant[0])}" if meant else f"such as {example}"
 

@@ -47,7 +47,8 @@ def refusals(solver: str, asked: Mapping[str, Any]) -> Iterator[None]:
             error.__cause__, TypeError | AttributeError | KeyError | ValueError
         ):
             named = ", ".join(asked)
-            raise UnfitSolver(f"{solver} does not take solver_options {named}: {error}") from error
+            told = str(error.__cause__).rstrip(".")
+            raise UnfitSolver(f"{solver} does not take solver_options {named}: {told}") from error
         raise
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import cvxpy as cp
 import numpy as np
 import pytest
 from sklearn.base import clone
@@ -109,6 +110,11 @@ def test_refusals_name_the_right_one(fit: Callable[[], Any], words: str) -> None
         (lambda: dc.elastic_net(l2=1.0), r"elastic_net\(1\.0\): l1 is missing"),
         (lambda: dc.cap("hinge", 1.0), r"loss='hinge': a loss is needed; write dc\.hinge\(\)"),
         (lambda: dc.Risk(X, "hinge"), r"base='hinge'.*write dc\.hinge\(\)"),
+        (lambda: dc.cap(cp.abs(cp.Variable(2)), 1.0), "expressions of cvxpy's stay in cvxpy"),
+        (
+            lambda: MMRegressor().fit(X, Y, sample_weight=Y),
+            r"MMRegressor\.fit\(\) has no parameter 'sample_weight'",
+        ),
         (lambda: dc.hinge(on=1.0), r"hinge\(\) has no parameter 'on': choose one of 'at'"),
     ],
 )

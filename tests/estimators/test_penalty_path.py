@@ -7,6 +7,7 @@ from typing import Any
 
 import cvxpy as cp
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse as sp
 from matplotlib.figure import Figure
@@ -341,6 +342,19 @@ def test_by_default_nonconvex_losses_count_in_the_scale() -> None:
     assert convex == 1
     with pytest.raises(ValueError, match="own unit"):
         dc.penalty_path(CONVEX[0], scale="mad")
+
+
+def test_curves_of_a_path_are_named() -> None:
+    frame = pd.DataFrame(X[:, :3], columns=["age", "dose", "height"])
+    path = pickle.loads(pickle.dumps(dc.penalty_path(frame, Y, lambdas=[0.0])))
+    ax = path.plot(ax=Figure().subplots())
+    assert [text.get_text() for text in ax.get_legend().get_texts()] == list(frame)
+
+    rows = dc.angle_margins(X[:, :2], np.arange(len(X)) % 3)
+    risk = dc.Risk.from_loss(rows, dc.squared_hinge(), dc.l2(1.0))
+    lines = dc.penalty_path(risk, lambdas=[1.0]).plot(ax=Figure().subplots()).lines
+    labels = [line.get_label() for line in lines]
+    assert labels == ["x0, score 0", "x1, score 0", "x0, score 1", "x1, score 1"]
 
 
 def test_a_path_is_plotted() -> None:

@@ -210,6 +210,8 @@ def test_path_is_pickled_and_drawn() -> None:
     again = pickle.loads(pickle.dumps(path))
     np.testing.assert_array_equal(again.coefs, path.coefs)
     ax = path.plot()
+    assert [text.get_text() for text in ax.get_legend().get_texts()] == ["β1", "β2"]
+    assert repr(path).endswith("λ from 0.1 to 32, complete)")
     assert len(ax.lines) == 10
     assert ax.get_xscale() == "log"
 

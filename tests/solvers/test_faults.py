@@ -11,6 +11,7 @@ import pytest
 
 import dcprog as dc
 from dcprog import SubproblemError
+from dcprog.foundation.errors import UnfitSolver
 from dcprog.solvers.conic.arrow import ArrowProblem
 from dcprog.solvers.conic.compiled import CompiledProblem
 from dcprog.solvers.conic.portfolio import Portfolio
@@ -52,6 +53,11 @@ def test_what_a_solver_raises_is_a_failure(
 def test_an_interrupt_is_no_failure(interrupt: type[BaseException]) -> None:
     with pytest.raises(interrupt), failures("any"):
         raise interrupt
+
+
+def test_a_refused_option_is_told_in_the_solver_s_words() -> None:
+    with pytest.raises(UnfitSolver, match=r"max_iters: Clarabel: unrecognized .*'max_iters'$"):
+        dc.solve(quadratic(), solver="CLARABEL", solver_options={"max_iters": 3})
 
 
 def test_our_own_solver_fails_in_its_own_words(monkeypatch: pytest.MonkeyPatch) -> None:
