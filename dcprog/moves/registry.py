@@ -7,7 +7,6 @@ from typing import Protocol
 
 from dcprog.engine.protocol import Surrogate
 from dcprog.foundation.arrays import Array
-from dcprog.moves.activate import Activate
 from dcprog.moves.exchange import Exchange
 from dcprog.moves.swap import Swap
 from dcprog.starts.protocol import Budget
@@ -28,7 +27,7 @@ class Move(Protocol):
         """Points near x; a run begins at the first one whose F is lower."""
 
 
-MOVES: dict[str, type[Move]] = {"exchange": Exchange, "activated": Activate, "swapped": Swap}
+MOVES: dict[str, type[Move]] = {"exchange": Exchange, "swapped": Swap}
 OWN = frozenset(MOVES)
 
 
