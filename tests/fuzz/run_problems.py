@@ -94,7 +94,10 @@ def check_infeasible(report: Report, made: Problem, problem: Evaluation) -> None
         return
     known = [v for v in problem.variables if v.id in made.witness]
     if len(known) == len(problem.variables):
-        missed = problem.landscape.miss(problem.pack(made.witness))
+        x = problem.pack(made.witness)
+        if not np.isfinite(problem.value(x)):  # a power of a negative number, which cvxpy evaluates
+            return
+        missed = problem.landscape.miss(x)
         report.fail("false infeasible", f"a point misses the constraints by {missed:.1e}")
 
 
