@@ -16,6 +16,7 @@ import pytest
 from joblib.externals.loky.process_executor import TerminatedWorkerError
 
 import dcprog as dc
+import dcprog.models
 from tests.majorants.test_atoms import cbrt, cbrt_slope
 
 RNG = np.random.default_rng(0)
@@ -88,6 +89,14 @@ def test_processes_read_the_same_file(tmp_path: Path, monkeypatch: pytest.Monkey
         found = dc.solve(risk, start="random", n_starts=3, max_iter=20, n_jobs=jobs)
         values.append([start.value for start in found.starts])
     assert values[0] == pytest.approx(values[1])
+
+
+def test_folds_in_processes_have_the_scores_of_one() -> None:
+    model, lams = dc.models.AngleSVC(2, n_starts=1), [0.1, 10.0]
+    scores = [
+        dc.models.AngleSVCCV(model, lams, cv=2, n_jobs=jobs).fit(X, Y).scores_ for jobs in (1, 2)
+    ]
+    np.testing.assert_array_equal(scores[0], scores[1])
 
 
 class Dies:
