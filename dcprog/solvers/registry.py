@@ -41,7 +41,6 @@ REFERENCE = "cvxpy"
 MANY_ROWS = 200_000  # rows from which Newton steps to the tolerance asked for pay
 SHORT, SHORT_COLUMNS = 100, 30  # at most rows and at least columns where HiGHS leads
 NARROW, SMALL = 60, 200_000  # columns, and numbers in the matrix, up to which pivoting leads
-SEPARABLE = 3  # samples a column up to which dual coordinates lead on hinges
 TALL = 100  # samples a column from which the method of multipliers leads
 PATIENCE = 100.0  # seconds that a fallback of cvxpy's may take, which no time limit interrupts
 SPARSE_SHORT = 1000  # at most rows where HiGHS leads on sparse X of more than LARGE columns
@@ -202,7 +201,7 @@ def _by_size(risk: Risk) -> tuple[str, ...]:
         first = ("pivoting",)
     elif n >= TALL * p and risk.penalty.parts().ridge_alone:
         first = ("dual_coordinate", "multipliers") if _ends_at_bounds(risk) else ("multipliers",)
-    elif (large and (sparse or p >= n)) or (n <= SEPARABLE * p and _is_one_sided(risk)):
+    elif large and (sparse or p >= n):
         first = ("dual_coordinate",)
     if _is_short(risk) and p >= SHORT_COLUMNS:
         first = ("simplex", *first)
@@ -234,12 +233,6 @@ def _ends_at_bounds(risk: Risk) -> bool:
     most *= max(map(abs, pieces.slopes()))
     moved = most * float(numbers @ numbers) / (X.shape[0] * risk.penalty.parts().ridge)
     return moved <= max(map(abs, pieces.knots))
-
-
-def _is_one_sided(risk: Risk) -> bool:
-    """True for hinges: samples beyond the knot have no loss."""
-    pieces = risk.base.pieces
-    return pieces is not None and len(pieces.knots) == 1 and 0 in pieces.slopes()
 
 
 def _has_knots(risk: Risk) -> bool:
