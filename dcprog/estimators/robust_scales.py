@@ -48,7 +48,7 @@ def m_scale(R: Array, weights: Array, level: float = 0.5, tolerance: float = ROU
     scale = weighted_quantile(size, weights) / NORMAL_MAD
     scale = np.where(scale > 0, scale, size.max(axis=1))
     square = (_over(size, scale) / CHI) ** 2
-    with np.errstate(divide="ignore", over="ignore"):
+    with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
         for _ in range(MOST_STEPS):
             left = 1 - square
             np.maximum(left, 0.0, out=left)
@@ -56,6 +56,7 @@ def m_scale(R: Array, weights: Array, level: float = 0.5, tolerance: float = ROU
             linear, mean = cut @ shares, np.multiply(cut, left, out=cut) @ shares
             # a Newton step for the scale; the slope is 0 if all of ρ is 0 or 1
             factor = 1 + (1 - mean - level) / (6 * (linear - mean))
+            factor = np.nan_to_num(factor, nan=1.0)  # 0/0: the equation holds
             factor = np.minimum(np.maximum(factor, 0.5), 2.0)
             scale *= factor
             if np.all((np.abs(factor - 1) <= tolerance) | ~inexact):

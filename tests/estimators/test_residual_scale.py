@@ -184,6 +184,13 @@ def test_the_m_scale_solves_its_equation() -> None:
         np.testing.assert_allclose(rho.mean(axis=1), level, rtol=1e-12)
 
 
+def test_the_m_scale_of_residuals_half_of_which_are_rounding_errors_is_a_number() -> None:
+    tiny, less = 1.2092549184217205e-12, 2.686739719592879e-13
+    R = [31.000000000001208, 29.50000000000047, 2.4999999999995297, tiny, less, tiny]
+    R += [0.4999999999980518, less, 2.0000000000012093, less]
+    np.testing.assert_allclose(m_scale(np.array([R]), np.ones(10)), 0.5 / 1.547645, rtol=1e-3)
+
+
 def test_more_coefficients_than_subsets_bear_are_fitted_from_least_squares() -> None:
     rng = np.random.default_rng(0)
     A = rng.standard_normal((400, 60))
