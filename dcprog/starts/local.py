@@ -118,7 +118,7 @@ def _is_agreed(
         return False
     lowest = float(np.min(values))
     slack = TOL * max(abs(lowest), surrogate.scale(found[-1][2]))
-    if lowest <= surrogate.facts.lower_bound + slack:
+    if not surrogate.restoring and lowest <= surrogate.facts.lower_bound + slack:
         return True
     return int(np.count_nonzero(values <= lowest + slack)) >= budget.effort.local
 
