@@ -58,8 +58,8 @@ class _Layer:
 
     Parameters
     ----------
-    joints : list of cvxpy expressions
-        The arguments, or the roots.
+    arguments : list of cvxpy expressions
+        The roots in the last layer, which has no atoms.
     lines : sparse matrix
         Their slopes in the entries before, with a row an entry.
     offset : array
@@ -69,15 +69,15 @@ class _Layer:
 
     def __init__(
         self,
-        joints: list[cp.Expression],
+        arguments: list[cp.Expression],
         lines: sp.csr_array,
         offset: Array,
         atoms: list[tuple[cp.Expression, slice]],
     ) -> None:
-        self.joints, self.lines, self.offset, self.atoms = joints, lines, offset, atoms
-        ends = np.cumsum([0, *(node.size for node in joints)]).tolist()
+        self.arguments, self.lines, self.offset, self.atoms = arguments, lines, offset, atoms
+        ends = np.cumsum([0, *(node.size for node in arguments)]).tolist()
         self.spans = [slice(*at) for at in pairwise(ends)]
-        self.span = dict(zip(map(id, joints), self.spans, strict=True))
+        self.span = dict(zip(map(id, arguments), self.spans, strict=True))
         self._dense: Any = lines.toarray() if lines.shape[0] * lines.shape[1] <= FEW else None
         self._back: Any = (lines if self._dense is None else self._dense).T
 
@@ -85,7 +85,7 @@ class _Layer:
         """The arguments; an entry that is not finite stays out of those it is not part of."""
         is_dense = self._dense is not None and np.all(np.isfinite(entries))
         flat = np.asarray((self._dense if is_dense else self.lines) @ entries) + self.offset
-        return [unvec(flat[at], n.shape) for n, at in zip(self.joints, self.spans, strict=True)]
+        return [unvec(flat[at], n.shape) for n, at in zip(self.arguments, self.spans, strict=True)]
 
     def backward(self, slopes: Array) -> Array:
         """The adjoints of the entries before, from those of the arguments."""
@@ -128,20 +128,20 @@ class Tape:
             (n for n in order if not _is_linear(n)), key=lambda node: depths[id(node)]
         )
         ends = np.cumsum([points.size, *(node.size for node in self._atoms)]).tolist()
-        self._places = [slice(*at) for at in pairwise(ends)]
+        places = [slice(*at) for at in pairwise(ends)]
         self._width = ends[-1]
         self._outputs = {id(n): _outputs(n) for n in self._atoms}
         constants = (a for n in self._atoms for a in n.args if not _moves(a))
         self._constants = {id(a): self._start(a) for a in constants}
-        placed = list(zip(self._atoms, self._places, strict=True))
+        placed = list(zip(self._atoms, places, strict=True))
         lines = self._lines(order, placed)
         for atom in self._atoms:
             self._start.assume(atom, np.zeros(atom.shape))
         self._layers = []
         for depth in sorted({depths[id(n)] for n in self._atoms}):
             atoms = [(n, at) for n, at in placed if depths[id(n)] == depth]
-            joints = {id(a): a for n, _ in atoms for a in n.args if _moves(a)}
-            self._layers.append(self._layer(list(joints.values()), lines, atoms))
+            arguments = {id(a): a for n, _ in atoms for a in n.args if _moves(a)}
+            self._layers.append(self._layer(list(arguments.values()), lines, atoms))
         self._last = self._layer(self.roots, lines, [])
 
     def _lines(
@@ -166,16 +166,16 @@ class Tape:
 
     def _layer(
         self,
-        joints: list[cp.Expression],
+        arguments: list[cp.Expression],
         lines: dict[int, sp.csr_array],
         atoms: list[tuple[cp.Expression, slice]],
     ) -> _Layer:
         """The layer of these arguments and atoms."""
         width = atoms[0][1].start if atoms else self._width
-        blocks = [lines.get(id(n), sp.csr_array((n.size, self._width))) for n in joints]
+        blocks = [lines.get(id(n), sp.csr_array((n.size, self._width))) for n in arguments]
         matrix = sp.csr_array(sp.vstack(blocks) if blocks else (0, self._width))
-        offset = np.concatenate([np.zeros(0), *(vec(self._start.array(n)) for n in joints)])
-        return _Layer(joints, matrix[:, :width], offset, atoms)
+        offset = np.concatenate([np.zeros(0), *(vec(self._start.array(n)) for n in arguments)])
+        return _Layer(arguments, matrix[:, :width], offset, atoms)
 
     @property
     def work(self) -> float:
@@ -189,8 +189,8 @@ class Tape:
         given = dict(self._constants)
         values = _Given(given)
         for layer in self._layers:
-            arguments = layer.forward(entries[: layer.lines.shape[1]])
-            given.update(zip(map(id, layer.joints), arguments, strict=True))
+            found = layer.forward(entries[: layer.lines.shape[1]])
+            given.update(zip(map(id, layer.arguments), found, strict=True))
             for atom, at in layer.atoms:
                 entries[at] = vec(values.array(atom))
         given.update(zip(map(id, self.roots), self._last.forward(entries), strict=True))

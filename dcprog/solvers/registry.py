@@ -41,9 +41,9 @@ REFERENCE = "cvxpy"
 MANY_ROWS = 200_000  # rows from which Newton steps to the tolerance asked for pay
 SHORT, SHORT_COLUMNS = 100, 30  # at most rows and at least columns where HiGHS leads
 NARROW, SMALL = 60, 200_000  # columns, and numbers in the matrix, up to which pivoting leads
-# Steps of a dual variable from its bound to a knot, within which dual coordinates lead on hinges:
-# 3 to 17 × on seven sizes from 1000 × 300 to 20,000 × 50, at 5 to 50 steps.
-MOST_STEPS_TO_BOUND = 30
+# Times the knot by which a dual variable at its bound may move its sample's margin where dual
+# coordinates lead on hinges: 3 to 17 × on seven sizes, 1000 × 300 to 20,000 × 50, at 5 to 50.
+MOST_MOVED = 30
 TALL = 100  # samples a column from which the method of multipliers leads
 PATIENCE = 100.0  # seconds that a fallback of cvxpy's may take, which no time limit interrupts
 SPARSE_SHORT = 1000  # at most rows where HiGHS leads on sparse X of more than LARGE columns
@@ -223,7 +223,7 @@ def _by_size(risk: Risk) -> tuple[str, ...]:
 
 
 def _ends_at_bounds(risk: Risk) -> bool:
-    """True if few steps of a dual variable end at its bound, for most samples.
+    """True if a dual variable at its bound moves its sample's margin by few times the knot.
 
     A dual variable α of a sample moves its margin by α‖x‖²/λ, and ends at a knot or at its bound,
     the sample's weight times the loss's steepest slope. Where bounds are nearer, few epochs do.
@@ -237,7 +237,7 @@ def _ends_at_bounds(risk: Risk) -> bool:
     most = slope * float(np.mean(risk.factors) * np.mean(risk.shares))
     most *= max(map(abs, pieces.slopes()))
     moved = most * float(numbers @ numbers) / (X.shape[0] * risk.penalty.parts().ridge)
-    return moved <= MOST_STEPS_TO_BOUND * max(map(abs, pieces.knots))
+    return moved <= MOST_MOVED * max(map(abs, pieces.knots))
 
 
 def _has_knots(risk: Risk) -> bool:
