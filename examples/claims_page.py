@@ -107,14 +107,12 @@ def papers() -> dict[str, dict[str, Any]]:
 def rows_of(runs: Runs, folder: str) -> Iterator[Row]:
     """The rows of a folder's scripts, each with its script and the seconds of its last run."""
     paper = papers()[folder]
-    own, names = paper.get("ours", False), paper.get("renamed", {})
-    rows = []
+    own = paper.get("ours", False)
+    rows: list[Row] = []
     for script, run in sorted(runs.items()):
         if script.split(".")[1] == folder:
             known = {"script": script, "seconds": run["seconds"]}
-            for row in run["rows"]:
-                item = names.get(script, {}).get(row["item"], row["item"])
-                rows.append({**row, **known, "item": item, "ours": own or row.get("ours")})
+            rows += [{**row, **known, "ours": own or row.get("ours")} for row in run["rows"]]
     for row in rows:
         yield {**row, **(joint(row) or one_reading(row, rows, paper.get("readings", [])))}
 

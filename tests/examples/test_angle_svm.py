@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import warnings
 from dataclasses import replace
@@ -28,6 +29,8 @@ from examples.angle_svm.minimisers import (
     wrong_minimiser,
 )
 from examples.angle_svm.simulation import Outcome, Task, bayes_error, simulate
+from examples.common.claims import ROWS
+from examples.reproduce import recorded, with_last
 from tests.examples.verdicts import is_png, unexpected
 
 # ---- Fisher consistency --------------------------------------------------------------------------
@@ -542,9 +545,17 @@ def test_labels_that_mean_something_need_no_complexity(monkeypatch: pytest.Monke
 # ---- SRBCT ---------------------------------------------------------------------------------------
 
 
-def test_missing_data_are_named(capsys: pytest.CaptureFixture[str]) -> None:
+def test_missing_data_are_named_and_the_page_keeps_their_rows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv(ROWS, str(tmp_path / "rows"))
     assert srbct.main(["--data", "nowhere.npz"]) == 0
     assert "nowhere.npz" in capsys.readouterr().err
+    rows = json.loads((tmp_path / "rows").read_text(encoding="utf-8"))
+    name = "examples.angle_svm.reproduce_srbct"
+    last = recorded()[name]
+    left_out = with_last(replace(last, rows=rows), last)
+    assert [row["text"] for row in left_out.rows] == [row["text"] for row in last.rows]
 
 
 def test_contamination_relabels_and_moves() -> None:
