@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import cvxpy as cp
@@ -24,7 +24,7 @@ from cvxpy.atoms.quad_over_lin import quad_over_lin
 from dcprog.foundation.arrays import Array, dense, vec
 from dcprog.foundation.kept_values import values_kept
 from dcprog.foundation.tolerances import DECADES, KNOWN_DIGITS, ROUNDING
-from dcprog.losses import Loss, absolute, cap, log, power, square
+from dcprog.losses import Loss, absolute, cap, log, power, square, trim
 from dcprog.majorants.affine import Adjoint, atom_jacobian
 from dcprog.majorants.rules.frame import is_affine_atom
 from dcprog.majorants.tree import Values, evaluate, nodes
@@ -512,6 +512,29 @@ class Losses:
     caps: Array | None = None
 
 
+def untrimmed(terms: list[Term]) -> tuple[list[Term], int]:
+    """The terms of a trimmed sum with all entries, and how many of the largest it leaves out.
+
+    It is Σ aᵢ less the k largest aᵢ, or the sum of the k smallest. Whether the terms are the a of
+    which the largest are taken off is left to the comparison of the risk with the objective.
+
+    Raises
+    ------
+    Unrecognised
+        Several such sums, one that is added, or a part of an entry.
+    """
+    largest = [(node, weight) for node, weight in terms if isinstance(node, cp.sum_largest)]
+    if not largest:
+        return terms, 0
+    (node, weight), (inside,) = largest[0], largest[0][0].args
+    if len(largest) > 1 or weight.size > 1 or weight.item() > 0 or not float(node.k).is_integer():
+        raise Unrecognised("largest terms that are no trimmed sum's")
+    rest = [term for term in terms if term[0] is not node]
+    if rest:
+        return rest, int(node.k)
+    return [(-inside, np.full(inside.size, -weight.item()))], inside.size - int(node.k)
+
+
 def joined(terms: list[Term], matrices: Matrices) -> Losses:
     """Terms as one loss of rows.
 
@@ -687,11 +710,16 @@ def risk_of(objective: cp.Expression, sign: float, points: Points) -> tuple[Risk
     rest = [term for term in terms if not _is_penalty(term, matrices, shrinkage)]
     if not rest:
         raise Unrecognised("nothing but penalties")
+    rest, dropped = untrimmed(rest)
     losses, penalized = joined(rest, matrices), shrinkage.penalized
     intercept = _intercept(losses.lines.matrix, penalized, points)
     points, order = _with_last(points, intercept)
     rows = _rows(losses.lines.matrix[:, order], intercept is not None)
     penalized = penalized[order] if np.any(penalized) else rows.penalized
+    if dropped:
+        if losses.caps is not None:
+            raise Unrecognised("caps that differ, and trimmed")
+        losses = replace(losses, loss=trim(losses.loss, dropped / len(losses.weights)))
     return _declared(losses, rows, shrinkage.penalty(), penalized), points
 
 

@@ -152,6 +152,18 @@ OTHERS: dict[str, tuple[cp.Expression, Formula]] = {
         cp.sum(cp.minimum(cp.square(R), 4)),
         lambda u, r, w: np.minimum(r**2, 4).sum(),
     ),
+    "trimmed": (
+        cp.sum(cp.square(R)) - cp.sum_largest(cp.square(R), 7) + RIDGE,
+        lambda u, r, w: np.sort(r**2)[:-7].sum() + 0.05 * w @ w,
+    ),
+    "smallest": (
+        cp.sum_smallest(cp.square(R), 29) / 29,
+        lambda u, r, w: np.sort(r**2)[:29].mean(),
+    ),
+    "trimmed, capped": (
+        3 * cp.sum_smallest(cp.minimum(cp.pos(1 - M), 2), 30) + cp.norm1(W),
+        lambda u, r, w: 3 * np.sort(np.minimum(hinged(1 - u), 2))[:30].sum() + np.abs(w).sum(),
+    ),
     "capped l1": (
         cp.sum_squares(R) + 2 * cp.sum(cp.minimum(cp.abs(W), 0.5)),
         lambda u, r, w: r @ r + 2 * np.minimum(np.abs(w), 0.5).sum(),
@@ -208,7 +220,12 @@ NO_RISKS: dict[str, cp.Problem] = {
         "thresholds": cp.sum(cp.minimum(cp.huber(R), 1) + cp.minimum(cp.abs(R - S), 1)) + RIDGE,
         "nonconvex base": cp.sum(cp.minimum(cp.square(cp.square(M) - 1), 1)) + RIDGE,
         "two losses inside": cp.sum(cp.minimum(cp.pos(1 - M), cp.pos(1 + M))) + RIDGE,
-        "largest": cp.sum(cp.abs(R)) - cp.sum_largest(cp.abs(R), 3) + RIDGE,
+        "largest of others": cp.sum(cp.abs(R)) - cp.sum_largest(cp.square(R), 3) + RIDGE,
+        "a part of an entry": cp.sum(cp.abs(R)) - cp.sum_largest(cp.abs(R), 2.5) + RIDGE,
+        "largest twice": cp.sum_smallest(cp.abs(R), 30) - cp.sum_largest(cp.abs(R), 3) + RIDGE,
+        "largest, added": LOSS + cp.sum_largest(cp.pos(1 - M), 3) + RIDGE,
+        "trimmed, with weights": S @ cp.abs(R) - cp.sum_largest(cp.multiply(S, cp.abs(R)), 3),
+        "trimmed, with caps": cp.sum_smallest(cp.minimum(cp.abs(R), 1 + S), 30) + RIDGE,
         "product": LOSS + RIDGE + B * W[0],
         "nonneg": declared(nonneg=True),
         "bounds": declared(bounds=[-1, 1]),
