@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from dcprog.estimators.base import Declaration, feature_names, hardly_counting
 from dcprog.estimators.covariances import NO_ERRORS, loss_slope, transform_of
-from dcprog.estimators.inference import CoefficientInference
+from dcprog.estimators.inference import INTERCEPT, CoefficientInference
 from dcprog.estimators.kernels import Kernel, rows_of
 from dcprog.estimators.loop import LoopEstimator
 from dcprog.estimators.parameters import DeclaredEstimator, one_of, parameter
@@ -34,7 +34,7 @@ from dcprog.foundation.arrays import Array
 from dcprog.foundation.errors import warn
 from dcprog.foundation.sums import row_blocks, weighted_quantile
 from dcprog.foundation.table import Table
-from dcprog.foundation.tolerances import ROUNDING
+from dcprog.foundation.tolerances import NEGLIGIBLE, ROUNDING
 from dcprog.losses import Loss, cap, hinge, logistic
 from dcprog.penalties import Penalty, l2
 from dcprog.risk.risk import Risk
@@ -161,11 +161,12 @@ class LinearClassifier(Classifier, LoopEstimator):
         return simplex_vertices(len(self.classes_))
 
     def summary(self) -> Table:
-        """Coefficients by feature and class, the intercept last.
+        """Coefficients by feature and class, the intercept last if there is one.
 
         Each column is the linear score of a class; for two classes there is one column, the score
         of the second of ``classes_``. Where ``coef_`` holds the k − 1 components of an angle-based
-        classifier, the scores are ``simplex_`` times those components.
+        classifier, the scores are ``simplex_`` times those components. What moves a score by less
+        than 1e-8 of what the largest coefficient moves it by is shown as 0.
 
         Returns
         -------
@@ -196,13 +197,17 @@ class LinearClassifier(Classifier, LoopEstimator):
         scores = np.column_stack([coef, np.broadcast_to(fitted.intercept_, len(coef))])
         if len(scores) not in (1, len(self.classes_)):
             scores = self.simplex_ @ scores
+        moves = np.abs(scores) * np.append(self.spec_.rows.sizes, 1.0)
+        scores = np.where(moves > NEGLIGIBLE * moves.max(), scores, 0.0)
+        names = feature_names(self, coef.shape[1])
+        if getattr(self, "fit_intercept", True):
+            names = [*names, INTERCEPT]
         classes = self.classes_[1:] if len(scores) == 1 else self.classes_
         end = f"objective {self.objective_:.4g}, {self.result_.status}"
-        names = [*feature_names(self, scores.shape[1] - 1), "intercept"]
         return Table(
             f"{type(self).__name__}, scores by class, {end}",
             names,
-            dict(zip(map(str, classes), scores, strict=True)),
+            dict(zip(map(str, classes), scores[:, : len(names)], strict=True)),
         )
 
 
@@ -389,7 +394,7 @@ class RobustClassifier(LinearClassifier, CoefficientInference, RobustEstimator):
     # ---- statistics of the logistic loss ---------------------------------------------------------
 
     def summary(self) -> Any:
-        """Coefficients by feature, the intercept last.
+        """Coefficients by feature, the intercept last if there is one.
 
         For two classes and a loss of the logistic base these are those of the second class, with
         standard errors, z, p-values and intervals; otherwise one column for each class, as

@@ -12,8 +12,10 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.base import is_classifier
+from sklearn.utils.validation import has_fit_parameter
 
 from dcprog.estimators.parameters import DeclaredEstimator
+from dcprog.foundation.parameters import meant
 
 CONSTANT = "Intercept"  # formulaic's name of the column of ones
 
@@ -94,8 +96,10 @@ class Design:
         return f"Design({self.formula!r})"
 
 
-def designed(formula: str, data: Any, scope: Any, *, of_labels: bool) -> tuple[Design, Any, Any]:
-    """The design of a formula, with the features and the targets of complete rows.
+def designed(
+    formula: str, data: Any, scope: Any, sample_weight: Any = None, *, of_labels: bool
+) -> tuple[Design, Any, Any, Any]:
+    """The design of a formula, with the features, the targets and the weights of complete rows.
 
     Parameters
     ----------
@@ -104,6 +108,8 @@ def designed(formula: str, data: Any, scope: Any, *, of_labels: bool) -> tuple[D
     data : DataFrame or dict of columns
     scope : mapping
         The functions and numbers that the formula may use.
+    sample_weight : str or array of shape (rows,), optional
+        A column of the data, or a weight a row.
     of_labels : bool
         Whether the targets are labels, which are a column of the data.
 
@@ -112,6 +118,7 @@ def designed(formula: str, data: Any, scope: Any, *, of_labels: bool) -> tuple[D
     design : Design
     X : DataFrame of shape (n, d)
     y : array of shape (n,)
+    weights : array of shape (n,) or None
 
     Raises
     ------
@@ -119,7 +126,7 @@ def designed(formula: str, data: Any, scope: Any, *, of_labels: bool) -> tuple[D
         formulaic is not installed.
     ValueError
         The formula has no single target, has no feature, has a variable named "Intercept", or
-        cannot be read.
+        cannot be read; or the weights are no column and not one a row.
     """
     try:
         from formulaic import model_matrix
@@ -128,6 +135,9 @@ def designed(formula: str, data: Any, scope: Any, *, of_labels: bool) -> tuple[D
     except ImportError as error:
         raise ImportError('formulas need formulaic: pip install "dcprog[formulas]"') from error
     data = table(data).reset_index(drop=True)
+    weights = None if sample_weight is None else _weights(sample_weight, data)
+    if weights is not None:
+        data = data[weights.notna()]
     scope = {
         name: one for name, one in scope.items() if callable(one) or name not in TRANSFORMS
     }  # a number named C hides C(…) no more than in R
@@ -150,7 +160,7 @@ def designed(formula: str, data: Any, scope: Any, *, of_labels: bool) -> tuple[D
     X = design.without_constant(features)
     if X.shape[1] == 0:
         raise ValueError(f"formula={formula!r} has no feature: one is needed, as in 'y ~ a + b'")
-    return design, X, y
+    return design, X, y, None if weights is None else np.asarray(weights[X.index])
 
 
 def table(data: Any) -> Any:
@@ -159,6 +169,22 @@ def table(data: Any) -> Any:
 
     data = data.to_pandas() if hasattr(data, "to_pandas") else pd.DataFrame(data)
     return data.astype({name: object for name in data.select_dtypes("string").columns})
+
+
+def _weights(sample_weight: Any, data: Any) -> Any:
+    """A column of the data, or one weight for each row, as a Series."""
+    import pandas as pd
+
+    if isinstance(sample_weight, str):
+        if sample_weight not in data.columns:
+            told = meant(sample_weight, map(str, data.columns))
+            raise ValueError(f"sample_weight={sample_weight!r} is no column of the data: {told}")
+        return data[sample_weight]
+    found = np.asarray(sample_weight)
+    if found.shape != (len(data),):
+        told = f"one weight for each of the {len(data)} rows is needed"
+        raise ValueError(f"sample_weight has the shape {found.shape}: {told}")
+    return pd.Series(found, index=data.index)
 
 
 def _numbers(formula: str, data: Any, targets: Any) -> Any:
@@ -210,7 +236,9 @@ class FormulaFit(DeclaredEstimator):
     """
 
     @classmethod
-    def from_formula(cls, formula: str, data: Any, **parameters: Any) -> Self:
+    def from_formula(
+        cls, formula: str, data: Any, *, sample_weight: Any = None, **parameters: Any
+    ) -> Self:
         """The estimator fitted to a DataFrame by a formula; formulaic must be installed.
 
         Rows with missing values are left out. Names of coefficients are those of the formula's
@@ -225,6 +253,9 @@ class FormulaFit(DeclaredEstimator):
             Such as ``"loss ~ flow + log(acid) + C(site)"``; ``"loss ~ 0 + flow"`` has no intercept.
             The left side of a classifier is the column of the labels.
         data : DataFrame or dict of columns
+        sample_weight : str or array of shape (n,), optional
+            A column of the data by name, or a weight for each of its n rows. A row whose weight is
+            missing is left out.
         **parameters
             Parameters of the estimator but for ``fit_intercept``, which the formula determines, of
             the ``estimator`` of a cross-validation too.
@@ -241,9 +272,10 @@ class FormulaFit(DeclaredEstimator):
         ValueError
             The formula cannot be read, its left side is not one number a row or the labels, its
             right side has no feature, several parts or a variable named "Intercept", the estimator
-            always has an intercept and the formula has none, or as from ``fit``.
+            always has an intercept and the formula has none, the weights are no column or not one
+            for each row, or as from ``fit``.
         TypeError
-            ``fit_intercept`` is given.
+            ``fit_intercept`` is given, or weights to an estimator whose ``fit`` takes none.
 
         Examples
         --------
@@ -260,9 +292,13 @@ class FormulaFit(DeclaredEstimator):
             raise TypeError("fit_intercept: the formula determines it; write 'y ~ 0 + …' for False")
         scope = _scope_of_caller()
         model = cls(**parameters)
-        design, X, y = designed(formula, data, scope, of_labels=is_classifier(model))
+        if sample_weight is not None and not has_fit_parameter(model, "sample_weight"):
+            raise TypeError(f"{cls.__name__} takes no sample_weight")
+        design, X, y, weights = designed(
+            formula, data, scope, sample_weight, of_labels=is_classifier(model)
+        )
         model._set_intercept(design)
-        model.fit(X, y)
+        model.fit(X, y, **({} if weights is None else {"sample_weight": weights}))
         model.design_ = design
         return model
 

@@ -215,9 +215,9 @@ class CoefficientInference(DeclaredEstimator):
     def summary(self) -> Any:
         """Coefficients, standard errors, their quotients, p-values and intervals.
 
-        The intercept is last. Quotients and intervals are those of the t distribution for
-        regressors, with as many degrees of freedom as samples are more than coefficients, and of
-        the normal for classifiers.
+        The intercept, if there is one, is last. Quotients and intervals are those of the t
+        distribution for regressors, with as many degrees of freedom as samples are more than
+        coefficients, and of the normal for classifiers.
 
         Returns
         -------
@@ -229,8 +229,11 @@ class CoefficientInference(DeclaredEstimator):
         AttributeError
             The estimator is a kernel machine.
         """
+        fitted: Any = self
         names, df = self._coefficient_names(), self._degrees_of_freedom()
-        return CoefficientTable(self._title(), names, self._coefficients(), self._errors(), df)
+        k = len(names) - (not fitted.fit_intercept)
+        coef, errors = self._coefficients()[:k], self._errors()[:k]
+        return CoefficientTable(self._title(), names[:k], coef, errors, df)
 
     @names_nearest
     def conf_int(self, level: float = LEVEL) -> Array:

@@ -53,6 +53,22 @@ def test_without_names_features_are_numbered() -> None:
     assert model.summary().names == ["x0", "x1", "x2", "x3", "intercept"]
 
 
+@pytest.mark.parametrize("multiclass", ["angle", "crammer_singer", "weston_watkins", "ovr"])
+def test_rounding_is_shown_as_0(multiclass: str) -> None:
+    """By symmetry the first class has no coefficient of x1; sums leave 1e-16 there."""
+    X = [[2.0, 0], [2.5, 0], [-1, 1], [-1, 2], [-1, -1], [-1, -2]]
+    model = dc.RobustClassifier("hinge", "l2", multiclass=multiclass).fit(X, [0, 0, 1, 1, 2, 2])
+    table = model.summary().to_frame()
+    assert table.loc["x1", "0"] == 0
+    assert np.all(table.loc["x0"] != 0)
+    assert np.all(table.loc["x1", ["1", "2"]] != 0)
+
+
+def test_an_intercept_that_is_not_fitted_has_no_row() -> None:
+    model = dc.RobustClassifier(fit_intercept=False).fit(IRIS.data, IRIS.target)
+    assert model.summary().names == NAMES[:-1]
+
+
 def test_a_kernel_machine_has_no_table() -> None:
     model = dc.RobustClassifier(kernel="rbf").fit(IRIS.data[:100], IRIS.target[:100])
     with pytest.raises(AttributeError, match="kernel machine"):

@@ -76,6 +76,31 @@ def test_methods_take_the_variables_of_the_formula(model: MMRegressor) -> None:
         model.predict(frame[["age"]])
 
 
+@pytest.mark.parametrize("as_column", [True, False])
+def test_weights_are_a_column_or_one_a_row(as_column: bool) -> None:
+    frame = _frame().set_index(np.zeros(60)).assign(w=np.tile([1.0, 2.0, 0.5], 20))
+    frame.iloc[3, 0] = np.nan
+    frame.iloc[7, 3] = np.nan
+    model = dc.RobustRegressor.from_formula(
+        "loss ~ age", frame, sample_weight="w" if as_column else frame["w"]
+    )
+    known = frame.dropna()
+    usual = dc.RobustRegressor().fit(known[["age"]], known["loss"], sample_weight=known["w"])
+    np.testing.assert_array_equal(model.coef_, usual.coef_)
+    assert model.outlier_weight_.size == 58
+    labels = dc.RobustClassifier.from_formula("site ~ age", frame, sample_weight="w")
+    known_labels = dc.RobustClassifier().fit(known[["age"]], known["site"], known["w"])
+    np.testing.assert_array_equal(labels.coef_, known_labels.coef_)
+
+
+def test_weights_that_do_not_fit_are_named() -> None:
+    for wrong, told in (("ages", "is 'age' meant"), (np.ones(3), "each of the 60 rows")):
+        with pytest.raises(ValueError, match=told):
+            dc.RobustRegressor.from_formula("loss ~ age", _frame(), sample_weight=wrong)
+    with pytest.raises(TypeError, match="LeastOneNormSVC takes no sample_weight"):
+        LeastOneNormSVC.from_formula("site ~ age", _frame(), sample_weight="age")
+
+
 def test_a_dot_is_all_other_variables() -> None:
     frame = _frame()
     model = MMRegressor.from_formula("loss ~ .", frame)

@@ -210,8 +210,8 @@ def check_solver(solver: str | None, others: Iterable[str] = ()) -> str | None:
     if not isinstance(solver, str) or solver.upper() not in installed:
         known = [*others, *installed]
         raise ValueError(
-            f"solver={solver!r} is not installed or not known: {meant(solver, known)} (None "
-            "lets the problem class decide)"
+            f"solver={solver!r} is not installed or not known: {meant(solver, known)} ('auto' "
+            "chooses by the problem)"
         )
     return solver.upper()
 
