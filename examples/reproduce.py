@@ -9,8 +9,9 @@ run at a time.
 
 Run ``python -m examples.reproduce``; with ``--status`` it runs nothing, and says which rows of the
 page are current. The exit status is 0 if every verdict is the expected one (a
-paper's claim that is refuted as expected among them), 1 if one is another, or another than at the
-last run, or a script has failed.
+paper's claim that is refuted as expected among them), 1 if one is another, or if what was decided
+at the last run is now decided otherwise or open, or a script has failed. What was open and is now
+decided as expected is printed, too.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from datetime import date
 from multiprocessing.pool import ThreadPool
 from typing import Any
 
-from examples.claims_page import PAGE, RECORD, ROOT, missing, pages, standing
+from examples.claims_page import OPEN, PAGE, RECORD, ROOT, missing, pages, standing
 from examples.common.claims import ROWS
 from examples.common.sources import Sources, differing, named, source, sources_of
 
@@ -138,16 +139,21 @@ def with_last(run: Run, last: Run | None) -> Run:
     return replace(run, rows=rows)
 
 
-def turned(run: Run, last: Run | None) -> list[str]:
-    """Verdicts that are others than those of the last run with the same arguments."""
+def turned(run: Run, last: Run | None) -> tuple[list[str], list[str]]:
+    """Verdicts other than those of the last run with the same arguments.
+
+    First those that were decided then, and second those that were open.
+    """
     if last is None or last.arguments != run.arguments:
-        return []
+        return [], []
     before = {row["text"]: row["verdict"] for row in last.rows if row["ran"]}
-    return [
-        f"{row['text']}: {before[row['text']]} before, now {row['verdict']}"
-        for row in run.rows
-        if row["ran"] and row["text"] in before and row["verdict"] != before[row["text"]]
-    ]
+    rows = [row for row in run.rows if row["ran"] and row["text"] in before]
+    others = [row for row in rows if row["verdict"] != before[row["text"]]]
+    found: tuple[list[str], list[str]] = [], []
+    for row in others:
+        was = before[row["text"]]
+        found[was == OPEN].append(f"{row['text']}: {was} before, now {row['verdict']}")
+    return found
 
 
 def shown(seconds: float) -> str:
@@ -241,7 +247,10 @@ def taken(runs: dict[str, Run], job: Job, run: Run, status: int) -> list[str]:
     """Take a run among the others and, if nothing failed, keep it here; what went otherwise."""
     module, last = job.module, runs.get(job.module)
     wrong = [row["text"] for row in run.rows if not row["as_expected"]]
-    trouble = [f"{module}: {text}" for text in [*turned(run, last), *wrong]]
+    lost, decided = turned(run, last)
+    for text in decided:
+        told(f"    {text}")
+    trouble = [f"{module}: {text}" for text in [*lost, *wrong]]
     run = replace(run, sources=job.sources)
     runs[module] = with_last(run, last)
     if not status and not wrong:  # what failed is run again

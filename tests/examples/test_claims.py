@@ -411,6 +411,18 @@ def test_a_verdict_that_turns_is_trouble(room: Path, capsys: pytest.CaptureFixtu
     assert runner.main([]) == 0  # the record has it now
 
 
+def test_an_open_verdict_that_is_decided_as_expected_is_told(
+    room: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    judged = SCRIPT.replace("{holds})", "{holds}, {expected})")
+    for holds, expected, status in ((None, None, 0), (True, True, 0), (None, None, 1)):
+        (room / "verify_a.py").write_text(judged.format(holds=holds, expected=expected), "utf-8")
+        assert runner.main([]) == status
+    assert "one: open before, now holds as printed" in capsys.readouterr().out
+    (room / "verify_a.py").write_text(judged.format(holds=False, expected=True), "utf-8")
+    assert runner.main([]) == 1
+
+
 def test_a_script_that_breaks_is_trouble(room: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (room / "verify_a.py").write_text("raise SystemExit(3)", "utf-8")
     assert runner.main([]) == 1
