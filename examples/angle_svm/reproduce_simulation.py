@@ -356,7 +356,7 @@ def draw_errors(outcomes: Sequence[Outcome], grid: Sequence[tuple[int, float]], 
     for ax, (p, outliers) in zip(axes[:, 0], grid, strict=True):
         of = column(outcomes, p=p, outliers=outliers)
         box_plot(ax, of, shown, f"p = {p}, {outliers:.0%} contaminated")
-    axes[0, 0].legend()
+    figure.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=3)
     figure.savefig(path, dpi=120)
     plt.close(figure)
 
@@ -365,7 +365,7 @@ def draw_coefficients(protocol: Protocol, p: int, outliers: float, path: Path) -
     """Coefficients over λ of one replicate with an L1 penalty, both losses and their parents."""
     import matplotlib.pyplot as plt
 
-    figure, axes = plt.subplots(1, 4, figsize=(13, 3.4), layout="constrained", sharey=True)
+    figure, axes = plt.subplots(1, 4, figsize=(13, 3.8), layout="constrained", sharey=True)
     for ax, method in zip(axes, ("RMSVM", "RSVM1 TK", "MSVM", "RSVM2 TK"), strict=True):
         task = Task(p, outliers, method, "l1", 0)
         (X, y), _, _ = protocol.data(task)
@@ -373,10 +373,14 @@ def draw_coefficients(protocol: Protocol, p: int, outliers: float, path: Path) -
             warnings.simplefilter("ignore", dc.FisherConsistencyWarning)
             lams = np.logspace(-1, 2, 15)
             solved = angle_path(X, y, lams, estimator=protocol.model(task), starts="warm")
-        solved.plot(ax)
-        ax.semilogx(solved.lams, solved.coefs[:, :, 2:].reshape(len(solved), -1), "0.7", lw=1)
-        ax.set(title=method if "RSVM" in method else f"{method} (angle)", ylabel="")
+        ax.semilogx(solved.lams, solved.coefs[:, :, 2:].reshape(len(solved), -1), "0.8", lw=1)
+        for q in range(solved.coefs.shape[1]):
+            first, second = ax.semilogx(solved.lams, solved.coefs[:, q, :2], f"C{q}")
+            first.set_label(f"β{q + 1}, $x_1$")
+            second.set(label=f"β{q + 1}, $x_2$", linestyle="--")
+        ax.set(title=method if "RSVM" in method else f"{method} (angle)", xlabel="λ")
     axes[0].set_ylabel("coefficients; grey: noise features")
+    figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=4)
     figure.suptitle(f"L1 penalty, p = {p}, {outliers:.0%} contaminated")
     figure.savefig(path, dpi=120)
     plt.close(figure)

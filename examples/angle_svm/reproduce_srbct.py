@@ -331,7 +331,7 @@ def draw_errors(
     for ax, outliers in zip(axes[:, 0], rates, strict=True):
         of = column(outcomes, outliers=outliers)
         box_plot(ax, of, penalties, f"SRBCT, {outliers:.0%} contaminated")
-    axes[0, 0].legend()
+    figure.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=3)
     figure.savefig(path, dpi=120)
     plt.close(figure)
 
@@ -340,8 +340,8 @@ def draw_coefficients(protocol: Protocol, outliers: float, path: Path) -> None:
     """Size of each gene's coefficients over λ, L1, one replicate; signature genes in colour."""
     import matplotlib.pyplot as plt
 
-    figure, axes = plt.subplots(1, 2, figsize=(11, 4.4), layout="constrained", sharey=True)
-    colours = dict(zip(sorted(set(SIGNATURE.values())), ("C0", "C1", "C2", "C3"), strict=True))
+    figure, axes = plt.subplots(1, 2, figsize=(11, 4.8), layout="constrained", sharey=True)
+    looks = ("C0-", "C0--", "C1-", "C1--", "C2-", "C3-")  # a colour a class
     for ax, method in zip(axes, ("RSVM1 TK", "RSVM2 TK"), strict=True):
         (X, y), _, _ = protocol.parts(Task(outliers, method, "l1", 0))
         form, truncation = METHODS[method]
@@ -353,12 +353,12 @@ def draw_coefficients(protocol: Protocol, outliers: float, path: Path) -> None:
             solved = angle_path(X, y, np.logspace(-1, 1.5, 12), estimator=model, starts="warm")
         sizes = np.linalg.norm(solved.coefs, axis=1)
         ax.semilogx(solved.lams, sizes[:, np.any(sizes > 0, axis=0)], color="0.8", lw=0.8)
-        for gene, label in SIGNATURE.items():
+        for (gene, label), look in zip(SIGNATURE.items(), looks, strict=True):
             for j in np.flatnonzero(protocol.genes == gene):
-                ax.semilogx(solved.lams, sizes[:, j], colours[label], lw=2, label=f"{gene} {label}")
+                ax.semilogx(solved.lams, sizes[:, j], look, lw=2, label=f"{gene} {label}")
         ax.set(title=f"{method}, L1", xlabel="λ")
     axes[0].set_ylabel("norm of a gene's coefficients; grey: other genes")
-    axes[1].legend(fontsize=8)
+    figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=6)
     figure.suptitle(f"SRBCT, {outliers:.0%} contaminated, one replicate")
     figure.savefig(path, dpi=120)
     plt.close(figure)

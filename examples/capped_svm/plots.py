@@ -24,7 +24,7 @@ def draw_descent(rows: list[Judged], path: Path) -> None:
         ax.set_xlabel("points visited")
     for ax in axes[:, 0]:
         ax.set_ylabel("J_δ − lowest J_δ found, δ = 1e-8")
-    axes[0, 0].legend(loc="lower right")
+    figure.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=3)
     figure.suptitle("exact steps and the single pass: n = 40, d = 4, c = 3, γ = 0.5, ε = 1")
     figure.savefig(path, dpi=120)
 
