@@ -212,11 +212,13 @@ def split_claims(found: Sequence[Problem]) -> list[Claim]:
                 f"off by {printed:.2g}",
                 printed < 1e-9,
                 False,
+                turns="off by at most 1e-9",
             ),
             Claim(
                 "φ₁ ≤ (k−1)(1−s), φ₂ ≤ 1−s, and they come near it",
                 f"up to {over:.3f} of it",
                 bool(0.5 < over <= 1),
+                turns=f"slopes ×{1 / over:.2f} or ×{0.5 / over:.2f}",
             ),
         ],
     )
@@ -259,6 +261,7 @@ def dca_claims(found: Sequence[Problem]) -> list[Claim]:
                     f"{sum(r.kind == 'finite' for r in rates)} of {len(rates)} runs, in at most "
                     f"{max(r.value for r in rates):g} steps",
                     finite and all(r.kind == "finite" for r in rates),
+                    turns="one run that does not end",
                 ),
                 *own(
                     [at_most("loss 1: the library's run ends there too, relative", max(ends), 1e-5)]
@@ -273,6 +276,7 @@ def dca_claims(found: Sequence[Problem]) -> list[Claim]:
                     "with g of the other sign the dual's optimum differs",
                     f"by {wrong:.2g}",
                     wrong > 1e-3,
+                    turns="by at most 1e-3",
                 ),
             ],
         ),
@@ -336,6 +340,7 @@ def linearisation_claims(found: Sequence[Problem], steps: int) -> list[Claim]:
                 "the minus is needed: d₁ = +d₂ − ρ(z₁ − β̄) does not",
                 f"{max(other):.1e} above it after 8 rounds",
                 max(other) > 1e-3,
+                turns="at most 1e-3 above it",
             ),
         ],
     )

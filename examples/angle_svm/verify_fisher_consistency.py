@@ -87,7 +87,7 @@ def model_claim() -> Claim:
         slow = Loss(form, k, s, 0.3)(F @ simplex_vertices(k).T)[range(30), y].sum()
         worst = max(worst, abs(spec(np.eye(k - 1).ravel()) - slow))
     text = "the losses here are those AngleSVC minimises"
-    return Claim(text, f"largest difference {worst:.0e}", worst <= 1e-9)
+    return Claim(text, f"largest difference {worst:.0e}", worst <= 1e-9, turns="more than 1e-9")
 
 
 def counterexample_claims() -> list[Claim]:
@@ -106,12 +106,14 @@ def counterexample_claims() -> list[Claim]:
             + ", ".join(f"{cost:.4f}" for cost in costs),
             not same,
             expected=False,
+            turns="one of the three above min S",
         ),
         Claim(
             "there (2,-1,-1), a minimiser for γ = 1/3, is none",
             f"it costs {cost:.4f}; for γ = 1/3 it is {before:.0e} above the least",
             cost > least + TIE and before <= TIE,
             corrected=True,
+            turns=f"its cost lower by {cost - least:.3f}",
         ),
     ]
 
@@ -136,24 +138,28 @@ def loss_1_claims(points: Sequence[Point]) -> list[Claim]:
             f"{max(half):.3f}",
             max(half) == 0,
             expected=False,
+            turns=f"no wrong minimiser at any of the {len(half)}",
         ),
         Claim(
             "loss 1, s ≤ −(k−1): right up to γ = ½",
             f"{len(deep)} (k, s), thresholds "
             f"{min(p.found for p in deep):.4f} to {max(p.found for p in deep):.4f}",
             all(abs(point.found - 0.5) <= STEP for point in deep),
+            turns=f"a threshold more than {STEP:.0e} from ½",
         ),
         Claim(
             f"loss 1: the largest γ is γ*(s), k = {names}",
             f"{len(points)} (k, s), largest difference {max(off):.1e} (bisected to {STEP:.0e})",
             max(off) <= STEP,
             corrected=True,
+            turns=f"a difference of more than {STEP:.0e}",
         ),
         Claim(
             "loss 1: every minimiser is right at γ*(s), not at γ*(s) + 0.001",
             f"{sum(a for a, _ in sharp)} and {sum(b for _, b in sharp)} of {len(sharp)}",
             all(a and b for a, b in sharp),
             corrected=True,
+            turns="one (k, s) wrong at γ*, or right above it",
         ),
     ]
 
@@ -182,18 +188,21 @@ def weak_claims(full: bool) -> list[Claim]:
             f"minimiser has a margin above {margin:.0e}; {MARGIN:g} costs {right - least:.1e} more",
             margin > TIE**0.5 or right - least <= TIE,
             expected=False,
+            turns=f"a cost at a margin of {MARGIN:g} lower by {right - least:.1e}",
         ),
         Claim(
             "for k = 3 some minimiser is right, γ = ½, −2 ≤ s ≤ 0",
             f"{np.sum(np.array(third) == 0)} of {len(third)} s",
             max(third) == 0,
             corrected=True,
+            turns="one s where none is right",
         ),
         Claim(
             "some minimiser is right at the recommended s = −1/(k−1), γ = ½, k = 3, 4, 5",
             f"{np.sum(np.array(usual) == 0)} of {len(usual)}",
             max(usual) == 0,
             corrected=True,
+            turns="one k where none is right",
         ),
         Claim(
             "γ = ½: none is exactly for −(k−1) < s < −(k+1)/(k−1), tried about its ends",
@@ -202,12 +211,14 @@ def weak_claims(full: bool) -> list[Claim]:
             f"{sum(gaps[::4] + gaps[3::4])} of {len(gaps) // 2}",
             gaps == [False, True, True, False] * len(ends),
             corrected=True,
+            turns="another answer at one s",
         ),
         Claim(
             "some minimiser is right if and only if γ ≤ γ*(s) or s ≥ −(k+1)/(k−1)",
             f"{sum(agree)} of {len(agree)} (k, s, γ), k = 3, 4",
             all(agree),
             corrected=True,
+            turns="another answer at one (k, s, γ)",
         ),
     ]
 
@@ -221,6 +232,7 @@ def proof_claims(n: int, largest: Callable[[int, float], float] = fisher_gamma) 
             f"{n - failed} of {n} random (k, s, γ, P, u)",
             failed == 0,
             corrected=True,
+            turns="one move that does not lower S",
         )
     ]
 
@@ -243,17 +255,20 @@ def loss_2_claims() -> list[Claim]:
             "loss 2, −1/(k−1) ≤ s ≤ 0: every minimiser is right, hence some",
             f"{np.sum(np.array(inside) == 0)} of {len(inside)} (k, s)",
             max(inside) == 0,
+            turns="one (k, s) with a wrong minimiser",
         ),
         Claim(
             "loss 2, s < −1/(k−1): the range is no larger, some minimiser is wrong",
             f"for {sum(lead > 0 for lead, _ in below)} of {len(below)} (k, s), P_1 − P_2 up to "
             f"{max(lead for lead, _ in below):.3f}",
             all(lead > 0 for lead, _ in below),
+            turns="one (k, s) without a wrong minimiser",
         ),
         Claim(
             "loss 2, k=3, s=−0.51: for nearly equal P the minimiser is u = 0",
             f"P_1 − P_2 = {near[0] - near[1]:.4f}: S(0) = {zero:.6f}, least S = {S.min():.6f}",
             bool(abs(zero - S.min()) <= 1e-12),
+            turns="S(0) more than 1e-12 above the least",
         ),
     ]
 
@@ -278,16 +293,19 @@ def other_claims(n: int) -> list[Claim]:
             f"{np.sum(np.array(convex) == 0)} of {len(convex)} inside; wrong for "
             f"{np.sum(np.array(beyond) > 0)} of {len(beyond)} at γ = 0.51",
             max(convex) == 0 and min(beyond) > 0,
+            turns="one wrong inside, or one right at γ = 0.51",
         ),
         Claim(
             "is_fisher_consistent says what the programs find",
             f"{sum(agree)} of {len(agree)}",
             all(agree),
+            turns="one other answer",
         ),
         Claim(
             "random P, k = 3, 4, 5: no minimiser is wrong just below γ*(s)",
             f"{sum(inside)} of {9 * n} wrong; at γ = ½ {sum(outside)}",
             sum(inside) == 0 and min(outside) > 0,
+            turns="one P with a wrong minimiser",
         ),
     ]
 

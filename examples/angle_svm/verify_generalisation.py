@@ -154,26 +154,34 @@ def ingredient_claims() -> list[Claim]:
             "I_κ is at least the 0–1 loss, and 1/κ-Lipschitz",
             f"slope {slope:.4f}/κ",
             above and abs(slope - 1) < 1e-6,
+            turns="a value below the 0–1 loss, or a slope off by 1e-6",
         ),
         Claim(
-            "loss 1: J(f̂) ≤ 1/λ (as printed)", f"λJ = {shown} for k = 3, 4", max(ones) <= 1, False
+            "loss 1: J(f̂) ≤ 1/λ (as printed)",
+            f"λJ = {shown} for k = 3, 4",
+            max(ones) <= 1,
+            False,
+            turns=f"radii ×{1 / max(ones):.2f}",
         ),
         Claim(
             "loss 1: J(f̂) ≤ (k−1)/λ, attained in the limit",
             f"λJ/(k−1) = {ones[0] / 2:.3f}, {ones[1] / 3:.3f}",
             max(ones[0] / 2, ones[1] / 3) <= 1 and ones[0] / 2 > 0.95,
             corrected=True,
+            turns=f"radii ×{1 / max(ones[0] / 2, ones[1] / 3):.2f} or ×{1.9 / ones[0]:.2f}",
         ),
         Claim(
             "loss 2: J(f̂) ≤ 1/λ, attained in the limit",
             f"λJ = {shares[2, 3]:.3f}, {shares[2, 4]:.3f}",
             max(shares[2, 3], shares[2, 4]) <= 1 and shares[2, 3] > 0.95,
+            turns=f"radii ×{1 / max(shares[2, 3], shares[2, 4]):.2f} or ×{0.95 / shares[2, 3]:.2f}",
         ),
         Claim(
             "T_n(δ) = √(log(1/δ)/(2n)) suffices, the printed √(log(1/δ)/n) all the more",
             f"n = 100: exact tail of a mean at most {tail['full']:.4f} ≤ δ = {DELTA}; "
             f"beyond T_n/2 {tail['half']:.2f}",
             tail["full"] <= DELTA < tail["half"],
+            turns=f"tails ×{DELTA / tail['full']:.1f} or ×{DELTA / tail['half']:.2f}",
         ),
     ]
     return under("equations (16)–(18)", claims)
@@ -211,12 +219,14 @@ def complexity_claims(draws: int) -> list[Claim]:
                     "‖β‖₁ ≤ σ: the mean of sup (1/n)Σ ε f is at most σ√(2 log(2p(k−1))/n)",
                     f"{min(shares):.0%} to {max(shares):.0%} of it, n = 100, 1000, p = 2, 20, 200",
                     0.6 < max(shares) <= 1,
+                    turns=f"complexities ×{1 / max(shares):.2f} or ×{0.6 / max(shares):.2f}",
                 ),
                 Claim(
                     "R̂ of I_κ∘f by vector contraction: 2√(k/(k−1))/κ times that",
                     f"n ≤ 8, k = 3, all signs: {worst / contraction(K):.0%} of it at most",
                     worst <= contraction(K),
                     corrected=True,
+                    turns=f"complexities ×{contraction(K) / worst:.1f}",
                 ),
                 Claim(
                     "R̂ of I_κ∘f is 1/κ times that (as printed, the classes' coupling left out)",
@@ -430,6 +440,7 @@ def memory_claim(n: int = 150, p: int = 600) -> Claim:
         f"random labels, n = {n}, p = {p}: error {right:.2f}, training + 3T_n {without:.2f}",
         without < right,
         item="lemmas 2–3, L1",
+        turns=f"an error lower by {right - without:.2f}",
     )
 
 
@@ -452,12 +463,14 @@ def rate_claims(draws: int) -> list[Claim]:
             "p = 10 to 10⁴",
             abs(in_n["l1"] + 0.5) < 0.05 and max(logs) < 1.3 * min(logs),
             item="theorem 2, L1",
+            turns="an exponent of −0.55 or −0.45, or ratios 1.3 apart",
         ),
         Claim(
             "L2: of order (p/(λ√n))^½, as n^−¼ (as printed, an upper bound)",
             f"as n^{in_n['l2']:.2f}, p^{powers:.2f}",
             in_n["l2"] <= -0.25 and abs(powers - 0.5) < 0.05,
             item="theorem 2, L2",
+            turns="an exponent above −0.25 in n, or of 0.45 or 0.55 in p",
         ),
         Claim(
             "L2: of order (p/(λn))^½",
@@ -465,12 +478,14 @@ def rate_claims(draws: int) -> list[Claim]:
             abs(in_n["l2"] + 0.5) < 0.05,
             item="theorem 2, L2",
             corrected=True,
+            turns="an exponent of −0.55 or −0.45",
         ),
         Claim(
             "p matters by log p with L1, by a power with L2",
             f"p from 10 to 10⁴: ×{in_p[-1] / in_p[0]:.1f} with L1, ×{1000**powers:.0f} with L2",
             in_p[-1] / in_p[0] < 2 and powers > 0.45,
             item="remarks on theorem 2",
+            turns="×2 with L1, or an exponent of 0.45 with L2",
         ),
         *kernel_claims(draws, rng),
     ]

@@ -70,13 +70,19 @@ def heuristic_claims() -> list[Claim]:
     g[0] = 4.0  # one of twenty in error
     printed = np.sort(g + DELTA)[::-1][int(SHARE * 20)]
     return [
-        Claim("ε caps the tenth of the samples of largest loss", f"off by {off}", off == 0),
+        Claim(
+            "ε caps the tenth of the samples of largest loss",
+            f"off by {off}",
+            off == 0,
+            turns="one sample more or less",
+        ),
         rounds_claim(),
         Claim(
             "with fewer than a tenth in error ε leaves a loss to minimise (as printed)",
             f"ε = δ for p = 2, {np.mean(g + DELTA >= printed):.0%} of the samples at the cap",
             bool(printed > 2 * DELTA),
             expected=False,
+            turns=f"an ε above {2 * DELTA:.0e}",
         ),
     ]
 

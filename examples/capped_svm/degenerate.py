@@ -71,6 +71,7 @@ def kink_claims() -> list[Claim]:
             "kink: w* = 1/(1 + γ) is a fixed point",
             f"moved {drift:.0e}, gap {gap:.0e}",
             drift <= 1e-12 and gap <= 1e-12,
+            turns="a move or a gap of more than 1e-12",
         ),
         at_most("kink: slope to the left is −2γ/(1 + γ)", miss, 1e-6),
         Claim(
@@ -79,12 +80,14 @@ def kink_claims() -> list[Claim]:
             f"{half.value(half.point):.3f}=J(w*)",
             half.slope(-1) >= -1e-6,
             expected=False,
+            turns=f"a slope higher by {-half.slope(-1):.3f}",
         ),
         Claim(
             "kink: started at w* − 1e-6 it finds w = 0",
             f"w = {left:.1e}, J = {below.value:.3f}",
             abs(left) <= 1e-9,
             ours=True,
+            turns="an end more than 1e-9 from 0",
         ),
     ]
 
@@ -103,8 +106,15 @@ def infinite_weight_claims(runs: list[Run]) -> list[Claim]:
             f"samples; then NaN in {broken}",
             infinite == 0,
             expected=False,
+            turns="no infinite weight in any fit",
         ),
-        Claim("the library refuses δ = 0 with p < 2", f"{refused} of 3", refused == 3, ours=True),
+        Claim(
+            "the library refuses δ = 0 with p < 2",
+            f"{refused} of 3",
+            refused == 3,
+            ours=True,
+            turns="one that is taken",
+        ),
     ]
 
 
@@ -131,11 +141,13 @@ def all_capped_claims() -> list[Claim]:
             f"‖W‖ = {size:.0e}, b {'kept' if kept else 'moved'}",
             size <= 1e-10 and kept,
             ours=True,
+            turns="‖W‖ above 1e-10, or another b",
         ),
         Claim(
             "there the closed form is finite (as printed)",
             "finite" if finite else "0/0 = NaN",
             finite,
             expected=False,
+            turns="a finite quotient",
         ),
     ]

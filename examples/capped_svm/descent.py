@@ -83,4 +83,5 @@ def equality_claim() -> Claim:
         "two minimisers of one weighted problem, J equal, b = ∓0.4",
         not equal,
         expected=False,
+        turns="two values of J that differ",
     )

@@ -88,6 +88,7 @@ def stall_claim(rows: list[Judged], p: float) -> Claim:
         f"{gap.min():.1g} to {gap.max():.1g}, its own majorant's ≤ {own:.0e}",
         bool(np.all(gap <= 1e-2)),
         expected=False,
+        turns="a gap of at most 1e-2 in every run",
     )
 
 
@@ -100,6 +101,7 @@ def agreement_claim(rows: list[Judged]) -> Claim:
         f"gap ≤ {gap.max():.0e}; J as exact in {same} of {high.size}, all {high.min():+.1%} "
         f"to {high.max():+.1%}",
         bool(np.all(gap <= GAP)),
+        turns=f"a gap of more than {GAP:.0e}",
     )
 
 

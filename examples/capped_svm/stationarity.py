@@ -132,6 +132,7 @@ def stationarity_claims(runs: list[Run], ends: list[Stationarity]) -> list[Claim
             f"nearest {nearest:.1e} of ε",
             nearest > TIE,
             ours=True,
+            turns=f"an end within {TIE:.0e} of ε",
         ),
         at_most("theorem 2: ∇J_δ = 0 there, relative to its terms", gradient, GRADIENT),
         at_most("theorem 2: criticality residual of J = 0, p ≠ 1.5", max(residuals), RESIDUAL),
@@ -141,6 +142,7 @@ def stationarity_claims(runs: list[Run], ends: list[Stationarity]) -> list[Claim
             f"least {min(moved):.1e}",
             min(moved) > RESIDUAL,
             ours=True,
+            turns=f"a start at {RESIDUAL:.0e}",
         ),
         at_most("theorem 2: the limit is a local minimum if p ≥ 1", max(0.0, *convex), ROUNDING),
     ]
@@ -156,4 +158,5 @@ def vanishing_smoothing_claim(models: list[Model]) -> Claim:
         "theorem 2: the same for p = 1.5 as δ → 0",
         ", ".join(f"{end:.0e} (δ={delta:g})" for delta, end in worst.items()),
         worst[1e-16] <= RESIDUAL,
+        turns=f"more than {RESIDUAL:.0e} at δ = 1e-16",
     )

@@ -101,6 +101,7 @@ def set_claims(name: str, published: Published) -> list[Claim]:
             f"{name}: the {len(best)} samples of the least sum",
             f"{len(found & best)} of them",
             found == best,
+            turns="one other sample",
         ),
         left_out_claim(name, published, left_out, far),
         at_most(f"{name}: {which}", apart, 5e-4),
@@ -117,7 +118,12 @@ def left_out_claim(name: str, published: Published, ours: tuple[int, ...], far: 
     """The published samples, or that they are those beyond another raw scale's cut."""
     here = " ".join(map(str, ours))
     if published.same_outliers:
-        return Claim(f"{name}: the samples left out", here, ours == published.outliers)
+        return Claim(
+            f"{name}: the samples left out",
+            here,
+            ours == published.outliers,
+            turns="one other sample",
+        )
     there = np.isin(np.arange(far.size) + 1, published.outliers)
     low, high = float(far[~there].max()) / CUT, float(far[there].min()) / CUT
     shown = f"published {' '.join(map(str, published.outliers))}, here {here}: the scale differs"

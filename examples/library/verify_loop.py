@@ -80,6 +80,7 @@ def majorant_claims(
                 "M(x; x₀) ≥ F(x)",
                 f"{said}; below by {below:.0e}" + "".join(f"; {name}" for name in names),
                 below <= ROUNDING,
+                turns=f"below by more than {ROUNDING:.0e}",
             ),
             at_most("M(x₀; x₀) = F(x₀), relative", apart, ROUNDING),
             at_most("M is convex: above its chords by", max(bent, 0.0), ROUNDING),
@@ -135,18 +136,21 @@ def run_claims(found: Sequence[Case], starts: int) -> list[Claim]:
             f"{len(rises)} runs, {steps} steps; largest rise {max(0.0, *rises):.0e}",
             max(rises) <= ROUNDING,
             item="descent",
+            turns=f"a rise of more than {ROUNDING:.0e}",
         ),
         Claim(
             "runs end as converged",
             f"{status.count('converged')} of {len(status)}",
             status.count("converged") >= 0.95 * len(status),
             item="criticality",
+            turns="more than one in twenty that do not",
         ),
         Claim(
             "there Clarabel does not lower the majorant",
             f"by {max(ends):.0e} at most in {len(ends)} runs; at starts {np.median(begins):.1g}",
             bool(max(ends) <= 1e-5 < np.median(begins)),
             item="criticality",
+            turns="by more than 1e-5",
         ),
     ]
 
@@ -177,18 +181,21 @@ def theorem_claims(found: Sequence[Case], starts: int, more: float = 1.0) -> lis
             f"{steps} steps; short of it by {short:.0e}",
             short <= INEXACT,
             item="descent",
+            turns=f"short of it by more than {INEXACT:.0e}",
         ),
         Claim(
             "a piecewise linear concave part: a run ends where the majorant is minimised",
             f"{len(ended)} runs, by {max(ended, default=np.inf):.0e} at most",
             max(ended, default=np.inf) <= 1e-6,
             item="criticality",
+            turns="by more than 1e-6",
         ),
         Claim(
             "no certificate contradicts a theorem that holds",
             f"{held} theorems of {len(found)} problems" + "".join(f"; {name}" for name in against),
             not against,
             item="criticality",
+            turns="one that contradicts",
         ),
     ]
 
@@ -245,22 +252,26 @@ def stationarity_claims(risks: int, directions: int) -> list[Claim]:
             f"{said} of {risks} ends certified, {unknown} left open; least slope {min(slopes):.0e} "
             f"in {directions + 6} directions each",
             min(slopes) >= -1e-3 and said >= 0.8 * risks,
+            turns="a slope below −1e-3, or more than a fifth left open",
         ),
         Claim(
             "the cap's kink w = 1/(1 + γ), γ = ½: critical, and the certificate finds the way down",
             f"gap {certificate.gap.measured:.0e}, slope {slope:.3f}, d-stationary: "
             f"{certificate.d_stationary}",
             certificate.gap.holds and certificate.d_stationary is False and slope < -0.6,
+            turns="no direction found, or a gap",
         ),
         Claim(
             "a default run does not stop there",
             f"F = {free.value:.4f} < {risk(w):.4f}",
             free.value < risk(w) - 0.01,
+            turns=f"F higher by {risk(w) - 0.01 - free.value:.2f}",
         ),
         Claim(
             "nor at the saddle of x₁² − x₂²",
             f"F = {saddle.value:.4f}",
             saddle.value < -0.99,
+            turns="F above −0.99",
         ),
     ]
     return under("d-stationarity", claims)

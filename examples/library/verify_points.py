@@ -87,6 +87,7 @@ def graduation_claims(
                 "F_s ≥ F_r ≥ F for s ≥ r ≥ 1",
                 f"{n} points, {len(found)} losses; out of order by {max(0.0, order):.0e}",
                 order <= ROUNDING,
+                turns=f"out of order by more than {ROUNDING:.0e}",
             ),
             at_most("F_1 = F", apart, ROUNDING),
             Claim(
@@ -94,6 +95,7 @@ def graduation_claims(
                 f"{n} points, s = {', '.join(f'{s:g}' for s in STAGES)}; below by "
                 f"{max(0.0, below):.0e}",
                 below <= ROUNDING,
+                turns=f"below by more than {ROUNDING:.0e}",
             ),
             at_most("F_s tends to the risk of slope φ'(0): s = 1e7", limit, 1e-4),
         ],
@@ -123,16 +125,19 @@ def bound_claims(count: int, raised: float = 0.0) -> list[Claim]:
                 "no bound exceeds the optimum found by enumeration",
                 f"{count} problems, n ≤ 12; above by {max(0.0, above):.0e} of the scale",
                 above <= ROUNDING,
+                turns=f"above by more than {ROUNDING:.0e}",
             ),
             Claim(
                 "and all are within the gap asked for",
                 f"{proved} of {count} proved, short by {short:.1e} (asked {GAP:g})",
                 proved == count and short <= GAP * 1.01,
+                turns="one that is not proved",
             ),
             Claim(
                 "the default solve ends at the optimum in nine of ten",
                 f"{count - missed} of {count}",
                 missed <= count / 10,
+                turns="more than one in ten elsewhere",
             ),
         ],
     )
@@ -198,21 +203,25 @@ def breakdown_claims(repeats: int) -> tuple[list[Claim], Curves]:
                 f"{name}: the raced starts withstand {least:.0%} of far outliers",
                 f"9 of 10 right up to {second:.0%}, {repeats} draws of n = 60 a share",
                 second >= least,
+                turns=f"fewer than 9 of 10 right at {least:.0%}",
             ),
             Claim(
                 f"{name}: the convex start alone does not withstand 10%",
                 f"9 of 10 right up to {first:.0%}",
                 first < 0.1,
+                turns="9 of 10 right at 10%",
             ),
             Claim(
                 f"{name}: beyond half nothing does",
                 f"{raced[-1]:.0%} right at {SHARES[-1]:.0%}",
                 bool(raced[-1] <= 0.1),
+                turns="more than 10% right",
             ),
             Claim(
                 f"{name}: where it falls the loss does: no run from the truth ends lower",
                 f"{np.mean(best):.0%} of {best.size * repeats} draws",
                 bool(np.mean(best) >= 0.98),
+                turns="more than 2% of the draws",
             ),
         ]
     return under("breakdown of raced starts", claims), curves

@@ -56,6 +56,7 @@ def mm_claims(name: str, published: Published) -> list[Claim]:
             f"{name}: samples of weight 0",
             " ".join(map(str, outliers)),
             outliers == published.outliers,
+            turns="one other sample",
         ),
     ]
 
