@@ -9,7 +9,6 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import numpy.typing as npt
 
-from dcprog.bounds.rounding import OF_LINE
 from dcprog.foundation.arrays import COPIED, Array, dense
 from dcprog.foundation.errors import NotBoundable
 from dcprog.losses import ConvexLoss, Loss, absolute, epsilon_insensitive, hinge
@@ -123,27 +122,6 @@ class BoxPenalty(PerBox):
     def terms(self, x: Array) -> Array:
         """The terms weight_j|x_j| + (q_j/2) x_j²."""
         return self.weight * np.abs(x) + 0.5 * self.q * x**2
-
-    def reach(self, slope: Array, room: Array, z: Array) -> tuple[Array, Array]:
-        """Bounds of each w_j that follow from slope·(w_j − z_j) + its term ≤ `room`.
-
-        Where w_j changes its sign on the box, |w_j| counts as 0. With y = w − z the inequality is
-        tilt·y + (q/2)y² ≤ rest. One of its two roots is computed from their product, −2·rest/q:
-        by the usual formula it would suffer from cancellation, and it remains where q = 0.
-        """
-        sign = np.where(self.lo >= 0, 1.0, np.where(self.hi <= 0, -1.0, 0.0))
-        at_z = np.abs(sign) * self.weight * np.abs(z) + 0.5 * self.q * z**2
-        size = np.abs(room) + 2 * self.terms(np.maximum(np.abs(self.lo), np.abs(self.hi)))
-        rest = room - at_z + OF_LINE * size
-        tilt = slope + sign * self.weight + self.q * z
-        with np.errstate(all="ignore"):
-            square = tilt**2 + 2 * self.q * rest
-            root = np.sqrt(np.where(square < np.inf, np.maximum(square, 0.0), np.nan))
-            far = -tilt + np.where(tilt < 0, root, -root)
-            near = z - 2 * rest / far
-            far = z + far / self.q
-        least, most = np.where(tilt < 0, (near, far), (far, near))
-        return np.where(np.isnan(least), -np.inf, least), np.where(np.isnan(most), np.inf, most)
 
     def bends(self, z: Array, width: Array) -> tuple[Array, Array]:
         """Slopes and curvatures at z, with |w| smoothed over `width`."""

@@ -12,7 +12,7 @@ from dcprog.bounds.ranges import group_range, loss_rounding, row_range
 from dcprog.bounds.rounding import OF_LINE, of_functions
 from dcprog.bounds.search import Found
 from dcprog.foundation.arrays import Array
-from dcprog.foundation.tolerances import KNOWN_DIGITS, ROUNDING
+from dcprog.foundation.tolerances import KNOWN_DIGITS
 from dcprog.losses import ConvexLoss, Pieces
 from dcprog.transforms import Transform
 
@@ -428,7 +428,7 @@ def bounded(minorant: Minorant, z: Array, target: float) -> Found:
     lo, hi = minorant.lo, minorant.hi
     n = lo.shape[0]
     z = np.clip(z, lo, hi)
-    found = Found(np.full(n, -np.inf), z, np.zeros(n), np.zeros(z.shape), lo.copy(), hi.copy())
+    found = Found(np.full(n, -np.inf), z, np.zeros(n), np.zeros(z.shape))
     live = np.arange(n)
     best, best_z = np.full(n, np.inf), z.copy()
     share = 1.0  # of a row's range, over which its kinks are smoothed
@@ -437,7 +437,6 @@ def bounded(minorant: Minorant, z: Array, target: float) -> Found:
         view = part.view(found.z[live], share)
         found.lower[live] = np.fmax(found.lower[live], view.lower)
         found.value[live], found.effect[live] = part.truth(view)
-        contract(part, view, target, found, live)
         worse = view.value > best[live]
         best[live] = np.where(worse, best[live], view.value)
         best_z[live] = np.where(worse[:, None], best_z[live], view.z)
@@ -468,14 +467,3 @@ def _newton(minorant: Minorant, view: View) -> Array:
     hessian[:, diagonal, diagonal] = np.where(stuck, 1.0, own * (1 + KNOWN_DIGITS))
     step = np.linalg.solve(hessian, np.where(stuck, 0.0, slope)[:, :, None])[:, :, 0]
     return np.clip(z - step, lo, hi)
-
-
-def contract(
-    minorant: Minorant, view: View, target: float, found: Found, live: npt.NDArray[np.intp]
-) -> None:
-    """Shrink the boxes to where the plane and the penalty allow values below the target."""
-    room = (target - view.lower)[:, None] + view.parts
-    least, most = minorant.penalty.reach(view.plane, room, view.z)
-    slack = ROUNDING * (np.abs(minorant.lo) + np.abs(minorant.hi))
-    found.lo[live] = np.maximum(found.lo[live], least - slack)
-    found.hi[live] = np.minimum(found.hi[live], most + slack)

@@ -180,16 +180,12 @@ class Found:
         A point in each box and the function there.
     effect : array of shape (boxes, p)
         The share of value − lower that is due to the width of each coordinate.
-    lo, hi : arrays of shape (boxes, p)
-        The boxes without the parts that are certain to lie above the target.
     """
 
     lower: Array
     z: Array
     value: Array
     effect: Array
-    lo: Array
-    hi: Array
 
 
 class Space(Protocol):
@@ -340,8 +336,8 @@ class Search:
         self.nodes += len(halves)
         halves.lower = np.fmax(found.lower, halves.lower)
         self._check(halves, found)
-        rest = Boxes(found.lo, found.hi, halves.lower, found.z, found.effect)
-        left = ~(rest.lower >= self.target) & np.all(found.lo <= found.hi, axis=1)
+        rest = Boxes(halves.lo, halves.hi, halves.lower, found.z, found.effect)
+        left = ~(rest.lower >= self.target)
         return rest.take(np.flatnonzero(left)), self._better(found)
 
     def _check(self, boxes: Boxes, found: Found) -> None:

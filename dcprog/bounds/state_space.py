@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dcprog.bounds.boxed_risk import BoxedRisk
-from dcprog.bounds.minorant import Minorant, View, bounded, contract, lines_of_shares, row_weights
+from dcprog.bounds.minorant import Minorant, View, bounded, lines_of_shares, row_weights
 from dcprog.bounds.risk_space import RiskSpace
 from dcprog.bounds.search import Boxes, Found, Incumbent
 from dcprog.foundation.arrays import Array
@@ -312,15 +312,13 @@ class StateSpace(RiskSpace):
         if self.parts.base.is_smooth:
             found = bounded(minorant, boxes.z[:, :p], target)
         else:
-            found = self._exactly(minorant, target)
+            found = self._exactly(minorant)
         decide = self._gains(minorant, found.z) * ~(given | kept)
         return Found(
             found.lower + excess,
             np.hstack([found.z, np.full(given.shape, 0.5)]),
             self._trimmed(found.z) if self.parts.dropped else found.value,
             np.hstack([LAST * found.effect, decide]),
-            np.hstack([found.lo, given]),
-            np.hstack([found.hi, ~kept]),
         )
 
     def _set_chords(self, minorant: Minorant, given: Flags, kept: Flags) -> None:
@@ -357,15 +355,14 @@ class StateSpace(RiskSpace):
         kept = np.sort(self.rate * self._losses(z), axis=1)[:, : parts.n_groups - parts.dropped]
         return kept.sum(axis=1) * parts.sample_weight[0] + parts.penalty.value(z)
 
-    def _exactly(self, minorant: Minorant, target: float) -> Found:
+    def _exactly(self, minorant: Minorant) -> Found:
         """Bounds for piecewise linear losses, by the multipliers of an interior point method."""
         risk, chords, penalty = self.parts, minorant.chords, minorant.penalty
         pieces = risk.base.pieces
         assert pieces is not None
-        n, p = minorant.lo.shape
         rows = row_weights(risk, chords.slope * risk.sample_weight, minorant.low)
         turns = np.diff(pieces.linear)
-        corners = 2 * np.eye(p)[risk.penalty.held]  # 2(w)₊ − w = |w|
+        corners = 2 * np.eye(risk.size)[risk.penalty.held]  # 2(w)₊ − w = |w|
         held = penalty.weight[:, risk.penalty.held]
         matrix = np.vstack([*([risk.matrix] * turns.size), corners])
         shift = np.concatenate(
@@ -381,9 +378,7 @@ class StateSpace(RiskSpace):
         own = np.split(shares[:, : turns.size * rows.shape[1]], turns.size, axis=1)
         view = self._seen(minorant, z, own)
         value, effect = minorant.truth(view)
-        found = Found(view.lower, z, value, effect, minorant.lo.copy(), minorant.hi.copy())
-        contract(minorant, view, target, found, np.arange(n))
-        return found
+        return Found(view.lower, z, value, effect)
 
     def _seen(self, minorant: Minorant, z: Array, shares: list[Array]) -> View:
         pieces = self.parts.base.pieces

@@ -287,19 +287,6 @@ def test_the_lowest_point_under_a_penalty_is_the_lowest(seed: int) -> None:
         assert np.all(least[:, place, None] <= sums + ROUNDING * (size + np.abs(sums)))
 
 
-@checked(100)
-@given(SEEDS)
-def test_no_point_within_the_room_is_cut_off(seed: int) -> None:
-    rng = np.random.default_rng(seed)
-    on, slope = random_penalty(rng)
-    z = on.lo + rng.choice([0, 0.5, 1, rng.random()], on.lo.shape) * (on.hi - on.lo)
-    x = on.lo + rng.random(on.lo.shape) * (on.hi - on.lo)
-    room = slope * (x - z) + on.terms(x)  # what x needs
-    least, most = on.reach(slope, room, z)
-    slack = ROUNDING * (np.abs(on.lo) + np.abs(on.hi))
-    assert np.all((least - slack <= x) & (x <= most + slack))
-
-
 def random_penalty(rng: np.random.Generator) -> tuple[BoxPenalty, Array]:
     """A penalty on boxes with weights of many sizes, some 0, and slopes."""
     lo, hi = (side.reshape(-1, 2) for side in intervals(rng, 20))
@@ -342,7 +329,6 @@ def on_boxes(space: RiskSpace, lo: Array, hi: Array, z: Array) -> Boxes:
 @example(1, named("square", "trimmed", "Huber"))
 @example(125, named("square", "trimmed", penalty="tiny l2", aggregate="sum"))
 def test_no_bound_is_above_the_risk_on_its_box(seed: int, parts: dict[str, Any]) -> None:
-    """Nor is a point below the target cut off, nor the value another one than the risk's."""
     rng = np.random.default_rng(seed)
     risk = random_risk(rng, **parts)
     lo, hi = random_boxes(rng, risk, 3)
@@ -362,9 +348,6 @@ def test_no_bound_is_above_the_risk_on_its_box(seed: int, parts: dict[str, Any])
                 f, size = known[k]
                 rounding = ROUNDING * size
                 assert np.all(found.lower[place] <= f + rounding)
-                p = lo.shape[1]
-                inside = np.all((at[k] >= found.lo[place, :p]) & (at[k] <= found.hi[place, :p]), 1)
-                assert np.all(inside | (f >= target - rounding))
 
 
 @checked(60)

@@ -247,18 +247,6 @@ def test_states_whose_chords_are_too_high_are_found_out(monkeypatch: pytest.Monk
         dc.lower_bound(ramp(n=14))
 
 
-def test_a_box_that_was_cut_too_small_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The best point lies in no box that is left, and below what was said of the others."""
-    from dcprog.bounds import risk_space
-
-    def half(found: Found) -> Found:
-        return replace(found, lo=found.hi)
-
-    monkeypatch.setattr(risk_space, "bounded", raised(risk_space.bounded, half))
-    with pytest.raises(dc.WrongBound):
-        dc.lower_bound(ramp(), start=np.zeros(3))
-
-
 def test_a_loss_below_its_own_infimum_is_found_out() -> None:
     """A user's loss says that it is never negative, and is."""
 
@@ -312,7 +300,7 @@ class Parabola:
     def bound(self, boxes: Boxes, target: float) -> Found:
         width, z = (boxes.hi - boxes.lo)[:, 0], np.clip(0.0, boxes.lo, boxes.hi)
         lower = z[:, 0] ** 2 - width + self.error
-        return Found(lower, z, z[:, 0] ** 2, boxes.hi - boxes.lo, boxes.lo, boxes.hi)
+        return Found(lower, z, z[:, 0] ** 2, boxes.hi - boxes.lo)
 
 
 def searched(space: Parabola, start: float) -> Search:
