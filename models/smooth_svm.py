@@ -152,7 +152,8 @@ class SmoothSVC(PaperClassifier):
     def _solution(self, declared: Declaration, callback: Callback) -> Solution:
         spec = declared.risk
         if self.filtering == "trimmed" or not spec.transform.fraction:
-            result = self._run(spec, callback=callback)
+            several = {} if spec.transform.fraction else {"n_starts": 1}  # all losses: convex
+            result = self._run(spec, callback=callback, **several)
             self._leave_out(spec, result.x)
             return Solution(spec, result)
         plain = self._trimmed(spec.rows, 0.0)

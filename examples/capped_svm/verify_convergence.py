@@ -77,6 +77,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     """The command line's options."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--full", action="store_true", help="more data, seeds and penalties")
+    parser.add_argument("--quick", action="store_true", help="random data of one seed")
     parser.add_argument("--output", type=Path, help="folder for the plots")
     return parser.parse_args(arguments)
 
@@ -85,13 +86,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Measure, print, draw; 0 if every claim came out as expected."""
     options = parse(arguments)
     begun = time.perf_counter()
-    chosen = list(problems(options.full))
+    chosen = list(problems(options.full, options.quick))
     exact = [descend(name, model, "exact") for name, model in chosen]
     smoother = [(name, replace(model, delta=1e-3)) for name, model in chosen]
     single = [descend(name, model, "single pass", 300) for name, model in smoother]
     descents = [measure_descent(run) for run in exact]
     ends = [measure_stationarity(run) for run in exact]
-    rows = compare_passes(20 if options.full else 4)
+    rows = compare_passes(20 if options.full else (1 if options.quick else 4))
     claims = [
         *under("theorem 1", descent_claims("theorem 1, exact", descents)),
         *under(

@@ -385,6 +385,13 @@ def test_restarts_go_no_higher_and_repeat() -> None:
     np.testing.assert_array_equal(many[0].coef_, many[1].coef_)
 
 
+def test_without_outliers_one_start_is_enough() -> None:
+    X, y = _gaussians(75.0, m=200)[:2]
+    assert len(SmoothSVC().fit(X, y).result_.starts) == 1
+    trimmed = SmoothSVC(outlier_ratio=0.1, filtering="trimmed").fit(X, y)
+    assert len(trimmed.result_.starts) > 1
+
+
 # ---- several classes -----------------------------------------------------------------------------
 
 
