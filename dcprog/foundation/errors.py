@@ -132,6 +132,8 @@ class SubproblemError(RuntimeError):
     point : array, optional
         The best point that was reached, for a status of "failed". It is taken as a step if it
         lowers the objective and its majorant and no solver gets further.
+    dual : array, optional
+        Multipliers at that point, from which its duality gap follows.
 
     Examples
     --------
@@ -140,11 +142,19 @@ class SubproblemError(RuntimeError):
     failed: no solver took it
     """
 
-    def __init__(self, status: str, message: str, proved: bool = False, point: Any = None) -> None:
+    def __init__(
+        self,
+        status: str,
+        message: str,
+        proved: bool = False,
+        point: Any = None,
+        dual: Any = None,
+    ) -> None:
         self.status = status
         self.message = message
         self.proved = proved
         self.point = point
+        self.dual = dual
         super().__init__(status, message)
 
     def __str__(self) -> str:

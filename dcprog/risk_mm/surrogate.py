@@ -18,7 +18,7 @@ from dcprog.foundation.arrays import EDGE, EDGE_DECAY, NEAR_EDGE, Array
 from dcprog.foundation.deadline import Deadline
 from dcprog.foundation.errors import SubproblemError
 from dcprog.foundation.progress_log import logger
-from dcprog.foundation.tolerances import ACCEPT, CONVEX_START, LOOSE, SUMMED, TOL
+from dcprog.foundation.tolerances import ACCEPT, CONVEX_START, INNER, LOOSE, SUMMED, TOL
 from dcprog.risk.duality import above_least, duality_gap
 from dcprog.risk.risk import Risk
 from dcprog.risk.weighted import WeightedRisk
@@ -39,9 +39,9 @@ from dcprog.solvers.registry import choose, is_exact, loosest, make, witnesses
 START = (CONVEX_START, TOL, LOOSE)
 COARSEST = 0.5  # the largest of the tolerances that are passed to solvers
 OUT_OF_SIZE = 30.0  # largest change of the objective's size, as a factor, with the same units
-# A loose start that a solver has left unfinished will do if no more than this share of the value at
-# θ = 0 is left: as losses and penalties are not negative, it has half of the fall that is possible.
-ROUGH = 0.5
+# A loose start will do if its duality gap is at most this share of its own value. A share of the
+# value at θ = 0 says nothing where the minimum is near 0: capped losses give up what is left.
+ROUGH = 0.1
 PERFECT = 1e-4  # a fit with a smaller value, in natural units, is almost perfect
 
 Aim = tuple[float, float]  # the allowed error of a minimum, and the value at the centre
@@ -118,8 +118,8 @@ class Subproblems:
             solution = self._answer(problem, centre, aim, solver, limit)
         except SubproblemError as error:
             if error.point is not None:
-                natural = Solution(error.point, None, 0.0)
-                error.point = self.units.solution(natural).coefficients
+                own = self.units.solution(Solution(error.point, error.dual, 0.0))
+                error.point, error.dual = own.coefficients, own.dual
             raise
         except Exception as error:
             self._made.pop(solver, None)  # its caches may be half written
@@ -168,9 +168,10 @@ class Subproblems:
     ) -> Array:
         """The minimiser by the first solver that succeeds, to the first tolerance that is reached.
 
-        If all fail, or one has come far where a loose start is wanted, the lowest point that a
-        solver has reached below the centre is returned. A solver gets a share of the time left,
-        the last one all of it. Failures are added to the attempts.
+        Where a loose start is wanted, points are refined until their duality gap is a small share
+        of their own value, and the point of a solver that fails will do if its gap is. If all fail,
+        the lowest point that a solver has reached below the centre is returned. A solver gets a
+        share of the time left, the last one all of it. Failures are added to the attempts.
 
         Raises
         ------
@@ -181,29 +182,61 @@ class Subproblems:
         failures: list[SubproblemError] = []
         value = problem.value(centre)
         lowest, reached = value, centre
+        rough = tolerances[0] > START[-1]
         for tolerance, solver in product(tolerances, solvers):
             decided = tolerance > tolerances[0] and any(e.status != "failed" for e in failures)
             if failures and (deadline.left == 0 or decided):
                 break
             at_most = deadline.left if solver == solvers[-1] else deadline.share
-            aim = tolerance * (self.units.size + abs(value)), value
+            finest = START[0] if rough else tolerance
             try:
-                found = self.solve(problem, centre, aim, solver, at_most)
-                rise = problem.value(found) - value
-                if rise <= ACCEPT * aim[0]:
-                    return found
-                raise SubproblemError("failed", f"{solver} rose from θ = 0 by {rise:.3g}")
+                return self._solved(problem, centre, (tolerance, finest), solver, at_most)
             except SubproblemError as error:
                 failures.append(error)
                 attempts.append(Attempt(0, solver, tolerance, str(error)))
-                above = np.inf if error.point is None else problem.value(error.point)
+                if error.point is None:
+                    continue
+                above = problem.value(error.point)
                 if above < lowest:
                     lowest, reached = above, error.point
-                if tolerances[0] > START[-1] and lowest <= ROUGH * value:
-                    break
+                if rough and self._is_near(problem, error.point, error.dual, centre):
+                    return error.point
         if reached is not centre:
             return reached
         raise failures[0]
+
+    def _solved(
+        self,
+        problem: WeightedRisk,
+        centre: Array,
+        tolerances: tuple[float, float],
+        solver: str,
+        limit: float | None,
+    ) -> Array:
+        """The minimiser to the first tolerance, and to finer ones until its gap is small."""
+        deadline, value = Deadline(limit), problem.value(centre)
+        tolerance, finest = tolerances
+        found = centre
+        while True:
+            aim = tolerance * (self.units.size + abs(value)), value
+            try:
+                found = self.solve(problem, found, aim, solver, deadline.left)
+            except SubproblemError as error:
+                if error.point is None and found is not centre:
+                    error.point = found
+                raise
+            rise = problem.value(found) - value
+            if not rise <= ACCEPT * aim[0]:
+                raise SubproblemError("failed", f"{solver} rose from θ = 0 by {rise:.3g}")
+            assert self.last is not None
+            if tolerance <= finest or self._is_near(problem, found, self.last.dual, centre):
+                return found
+            tolerance = max(INNER * tolerance, finest)
+
+    def _is_near(self, problem: WeightedRisk, x: Array, dual: Array | None, centre: Array) -> bool:
+        """True if the duality gap at x is a small share of the value there."""
+        gap = self._gap(problem, Solution(x, dual, 0.0), centre)
+        return gap <= ROUGH * abs(problem.value(x))
 
     def further(self, problem: WeightedRisk, x: Array, solver: str) -> Array:
         """The point to which a solver goes on from x; see :meth:`ExactSolver.further`."""
@@ -231,14 +264,15 @@ class Subproblems:
 
     def gap(self, problem: WeightedRisk, centre: Array) -> float:
         """An upper bound of the last solution's error in value; see :func:`duality_gap`."""
-        if self.last is None:
-            return np.inf
+        return np.inf if self.last is None else self._gap(problem, self.last, centre)
+
+    def _gap(self, problem: WeightedRisk, solution: Solution, centre: Array) -> float:
         units = self.units
         natural = units.problem(problem)
         if natural.risk._known is None:
             natural = replace(natural, risk=natural.risk.remembering())
-        where = natural, units.theta(self.last.coefficients)
-        gap = duality_gap(*where, units.dual(self.last.dual), units.theta(centre))
+        where = natural, units.theta(solution.coefficients)
+        gap = duality_gap(*where, units.dual(solution.dual), units.theta(centre))
         above = above_least(*where)  # bounds the error too, closely if the fit is almost perfect
         return units.size * (min(gap, above) if above <= PERFECT else gap)
 

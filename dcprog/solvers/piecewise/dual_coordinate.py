@@ -520,9 +520,10 @@ class DualCoordinateSolver(PerScoreSolver):
         reach = float(np.max(np.abs(u - start.u), initial=0.0))
         self._points[k] = Point(alpha, problem.weight, w, b, u, reach)
         if gap > tolerance:
-            self.deadline.check("dual coordinate descent", (w, b))
             stayed = f"the duality gap stayed at {gap:.3g}, relative"
-            raise SubproblemError("failed", stayed, point=(w, b))
+            if self.deadline.left == 0:
+                stayed = "the time limit ended dual coordinate descent"
+            raise SubproblemError("failed", stayed, point=(w, b), dual=-alpha)
         return w, b
 
     @property
