@@ -650,6 +650,9 @@ def default_weight(loss: Loss, rows: Scores, weights: Array | None, centred: boo
         \lambda = \tfrac12\, s^2\, (\ell(-1) - \ell(1))\, \min(1, n/d), \qquad
         s^2 = \operatorname{med}_i \|x_i - m\|^2
 
+    where no column counts more than all the others together (:func:`even_share`): a column that
+    dominates is shared with all other samples, and none has its coefficient for itself.
+
     To move the margin of one sample from −1 to 1, w must move by 2/‖x_i − m‖, which costs
     ½λ(2/s)²; without the last factor that is what the loss falls. A wrong label then moves f only
     together with others. With fewer samples n than features d each sample is alone, right or wrong:
@@ -691,7 +694,10 @@ def default_weight(loss: Loss, rows: Scores, weights: Array | None, centred: boo
 
 
 def typical_square(X: Any, weights: Array | None, centred: bool) -> float:
-    """The median squared distance of the samples from their centre, of those not in it."""
+    """The median squared distance of the samples from their centre, of those not in it.
+
+    No column counts more than all the others together.
+    """
     n = X.shape[0]
     seen = np.arange(n) if n <= SEEN else np.linspace(0, n - 1, SEEN).astype(int)
     X, weights = X[seen], np.ones(len(seen)) if weights is None else weights[seen]
@@ -705,7 +711,29 @@ def typical_square(X: Any, weights: Array | None, centred: bool) -> float:
     apart = squares > 0
     if not np.any(apart):
         return 0.0
-    return float(weighted_quantile(squares[None, apart], weights[apart])[0])
+    found = float(weighted_quantile(squares[None, apart], weights[apart])[0])
+    drawn = weights * (found / np.maximum(squares, found))  # samples farther away, to that distance
+    return found * even_share(X, centre, drawn)
+
+
+def even_share(X: Any, centre: Array, weights: Array) -> float:
+    """The share of the squared distances that is left if no column has more than the others.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dcprog.estimators.classifier import even_share
+    >>> X = np.array([[9.0, 1.0], [-9.0, -1.0]])
+    >>> even_share(X, np.zeros(2), np.ones(2)), even_share(X[:, :1], np.zeros(1), np.ones(2))
+    (0.024390243902439025, 1.0)
+    """
+    if isinstance(X, np.ndarray):
+        sizes = sum(weights[part] @ (X[part] - centre) ** 2 for part in row_blocks(X))
+    else:
+        sizes = X.power(2).T @ weights + centre * (centre * weights.sum() - 2 * (X.T @ weights))
+    total = float(np.sum(sizes))
+    others = total - float(np.max(sizes))
+    return min(1.0, 2 * others / total) if others > ROUNDING * total else 1.0
 
 
 def squared_distances(X: Any, centre: Array) -> Array:

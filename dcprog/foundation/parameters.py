@@ -17,6 +17,8 @@ from dcprog.foundation.arrays import Array
 P = ParamSpec("P")
 R = TypeVar("R")
 NAMED = (Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY)
+# Names elsewhere of the weight of a penalty, as it is written here.
+WEIGHTS = {"C": "dc.l2(1 / C)", "alpha": "dc.l2(alpha)", "lam": "dc.l2(lam)"}
 NEAR = 0.65  # share of equal letters of a misspelt name; "best" and "beside" have 0.6
 
 
@@ -65,6 +67,8 @@ def unknown_keyword(call: Callable[..., Any], given: Mapping[str, Any], called: 
     for name in given:
         if name not in known:
             told = meant(name, known) if known else "it has none"
+            if name in WEIGHTS and "penalty" in known:
+                told = f"write penalty={WEIGHTS[name]}"
             return f"{called}() has no parameter {name!r}: {told}"
     return None
 

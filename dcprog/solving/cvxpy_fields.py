@@ -200,7 +200,7 @@ def publish(
     if present:
         problem._value = result.value if feasible else worst
     else:
-        problem._value = {s.UNBOUNDED: -worst, s.SOLVER_ERROR: np.nan}.get(status, worst)
+        problem._value = {s.UNBOUNDED: result.value, s.SOLVER_ERROR: np.nan}.get(status, worst)
     problem._status = status
     duals = {c.id: c.dual_value for c in problem.constraints if c.dual_value is not None}
     primal = {key: array.copy() for key, array in values.items()} if present else {}

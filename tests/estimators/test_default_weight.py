@@ -49,6 +49,25 @@ def test_sparse_and_dense_samples_and_repeats_agree() -> None:
     assert typical_square(X[times > 0], times[times > 0], True) == pytest.approx(repeated, rel=1e-9)
 
 
+@pytest.mark.parametrize("sparse", [False, True])
+def test_a_column_of_noise_does_not_rule_it(sparse: bool) -> None:
+    """A hundred times as large as the others, it made the weight 5000 times too large."""
+    rng = np.random.default_rng(0)
+    Z = rng.normal(size=(800, 20))
+    y = (Z @ rng.normal(size=20) > 0).astype(int)
+    Z[:, 0] = 100 * rng.normal(size=800)
+    samples = sp.csr_array(Z) if sparse else Z
+    model = dc.RobustClassifier(n_starts=1)
+    assert weight(model, samples[:400], y[:400]) < 2.5 * 20
+    assert model.score(samples[400:], y[400:]) > 0.88
+
+
+def test_one_column_is_counted_as_it_is() -> None:
+    for constant in (np.zeros(60), np.full(60, 7.3)):
+        Z = np.column_stack([X[:, 0], constant])
+        assert typical_square(Z, None, True) == pytest.approx(typical_square(X[:, :1], None, True))
+
+
 def test_outliers_do_not_move_it() -> None:
     far = X.copy()
     far[:15] = 1e9

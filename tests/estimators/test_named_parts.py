@@ -115,6 +115,8 @@ def test_refusals_name_the_right_one(fit: Callable[[], Any], words: str) -> None
             lambda: MMRegressor().fit(X, Y, sample_weight=Y),
             r"MMRegressor\.fit\(\) has no parameter 'sample_weight'",
         ),
+        (lambda: dc.RobustClassifier(C=1.0), r"parameter 'C': write penalty=dc\.l2\(1 / C\)"),
+        (lambda: dc.RobustRegressor(alpha=1.0), r"'alpha': write penalty=dc\.l2\(alpha\)"),
         (lambda: dc.hinge(on=1.0), r"hinge\(\) has no parameter 'on': choose one of 'at'"),
     ],
 )

@@ -94,6 +94,14 @@ def test_infeasible_and_unbounded() -> None:
     assert (none.status, none.value) == ("infeasible", -np.inf)
 
 
+def test_the_problem_has_the_infimum_that_is_not_attained() -> None:
+    """√x of positive x comes near 0, and no nearer to −∞."""
+    x = cp.Variable(pos=True)
+    problem = cp.Problem(cp.Minimize(cp.sqrt(x)))
+    assert problem.solve(method="dc") == dc.solve(problem).value == 0
+    assert problem.status == cp.UNBOUNDED  # as by cvxpy's own gp=True
+
+
 def test_starts_callbacks_and_results_are_in_the_users_variables() -> None:
     problem, x = hs93(pos=True)
     seen: list[Progress] = []
