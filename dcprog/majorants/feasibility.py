@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial, reduce
 from operator import or_
@@ -14,6 +14,7 @@ import numpy.typing as npt
 from cvxpy.constraints.zero import Equality, Zero
 
 from dcprog.foundation.arrays import dense
+from dcprog.foundation.kept_values import values_kept
 from dcprog.majorants.tree import Values
 
 
@@ -177,6 +178,82 @@ class Feasibility:
     def all(self, values: Values) -> Miss:
         """The largest violation of all constraints and attributes."""
         return self.convex(values) | self.nonconvex(values)
+
+
+# Entries of a vector whose sizes differ by more than this factor are constraints of their own.
+APART = 1e3
+TRIED = 4  # points: at one of them an entry's terms are of their usual size
+
+
+def of_one_size(expression: cp.Expression) -> list[npt.NDArray[np.intp] | None]:
+    """Groups of entries whose terms are of about one size; None stands for all entries.
+
+    A violation counts relative to a constraint's largest entry, which hides those of entries that
+    are far smaller, as in ``[1e6, 1e-6] * x <= [1e6, 1e-6]``.
+
+    Parameters
+    ----------
+    expression : cvxpy expression
+        Compared with 0 in a constraint. Sizes are measured at a few points of size 1.
+
+    Examples
+    --------
+    >>> import cvxpy as cp, numpy as np
+    >>> x = cp.Variable(3)
+    >>> of_one_size(x - 1), of_one_size(cp.multiply([1e6, 1e-6, 1], x))
+    ([None], [array([0]), array([2]), array([1])])
+    """
+    if expression.size < 2:
+        return [None]
+    sizes = np.max([_usual(v, expression) for v in _points_tried(expression)], axis=0)
+    most = np.max(sizes)
+    if not np.any((sizes > 0) & (sizes < most / APART)):
+        return [None]
+    steps = np.floor(np.log(most / np.where(sizes > 0, sizes, most)) / np.log(APART))
+    return [np.flatnonzero(steps == step) for step in np.unique(steps)]
+
+
+def _points_tried(expression: cp.Expression) -> Iterator[Values]:
+    """Values at random points whose entries have sizes between 1/2 and 1; half are positive."""
+    rng, variables = np.random.default_rng(0), expression.variables()
+    with values_kept(variables):
+        for k in range(TRIED):
+            for variable in variables:
+                x = rng.uniform(0.5, 1.0, variable.shape)
+                variable.save_value(x if k % 2 else x * rng.choice([-1.0, 1.0], variable.shape))
+            yield Values()
+
+
+def _usual(values: Values, expression: cp.Expression) -> npt.NDArray[Any]:
+    """The sizes of the entries' terms; 0 where the point is outside a domain."""
+    try:
+        with np.errstate(all="ignore"):
+            return np.ravel(values.magnitude(expression), order="F")
+    except (ValueError, ArithmeticError):
+        return np.zeros(expression.size)
+
+
+def entries(expression: cp.Expression, places: npt.NDArray[np.intp] | None) -> cp.Expression:
+    """The entries of a group, as a vector; the expression itself if they are all of them."""
+    return expression if places is None else cp.vec(expression, order="F")[places]
+
+
+def parts_of_one_size(
+    constraint: cp.Constraint,
+) -> list[tuple[cp.Constraint, npt.NDArray[np.intp] | None]]:
+    """A constraint as constraints on groups of entries of about one size, with their places."""
+    compared = cp.constraints.Inequality, Equality, Zero, cp.NonNeg
+    groups = of_one_size(constraint.expr) if isinstance(constraint, compared) else [None]
+    if len(groups) == 1:
+        return [(constraint, None)]
+    parts = [entries(constraint.expr, places) for places in groups]
+    if isinstance(constraint, cp.NonNeg):
+        made = [cp.NonNeg(part) for part in parts]
+    elif isinstance(constraint, cp.constraints.Inequality):
+        made = [part <= 0 for part in parts]
+    else:
+        made = [part == 0 for part in parts]
+    return list(zip(made, groups, strict=True))
 
 
 def _excess(expression: cp.Expression, values: Values) -> float:

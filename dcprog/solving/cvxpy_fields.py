@@ -133,7 +133,7 @@ def _found(surrogate: ProblemSurrogate, deadline: Deadline) -> dict[int, Any] | 
     def count(dual: Any, origin: Origin) -> None:
         factor = origin.factor
         scale = factor if isinstance(factor, float) else Values().array(factor)
-        key = origin.constraint
+        key, dual = origin.constraint, origin.spread(dual)
         total[key] = total.get(key, 0.0) + origin.sign * scale * np.reshape(
             dual, np.shape(scale) or np.shape(dual), order="F"
         )

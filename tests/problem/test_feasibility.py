@@ -230,3 +230,34 @@ def test_variables_in_no_constraint_set_no_price_of_violations() -> None:
     least = np.min(inside / (1 + inside**2) + 0.1 * inside**2)
     assert result.status == "converged"
     assert result.value == pytest.approx(1e-8 * least, rel=1e-4)
+
+
+W = np.array([1e6, 1e-6, 1.0])
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        lambda x: cp.multiply(W, x) <= W * [1.0, 2.0, 3.0],
+        lambda x: cp.multiply(W, x) == W * [1.0, 2.0, 3.0],
+        lambda x: cp.multiply(W, cp.square(x)) <= W * [1.0, 4.0, 9.0],
+        lambda x: cp.multiply(W, cp.multiply(x - [1, 2, 3], x + np.array([3, 7, 1]))) == 0,
+    ],
+)
+@pytest.mark.parametrize("nonconvex", [True, False])
+def test_small_entries_of_a_constraint_are_met_by_their_own_size(
+    rows: Callable[[cp.Variable], cp.Constraint], nonconvex: bool
+) -> None:
+    """x[1] was 4 for 2: beside 1e6 a miss of 2e-6 was no violation."""
+    x = cp.Variable(3)
+    bonus = cp.minimum(cp.abs(x[0] - 5), 10) if nonconvex else 0.0
+    result = dc.solve(cp.Problem(cp.Maximize(cp.sum(x) - bonus), [x <= 4, rows(x)]))
+    assert result.status == "converged"
+    np.testing.assert_allclose(result.variables[x], [1, 2, 3], rtol=1e-4)
+
+
+def test_multipliers_of_small_entries_are_the_users() -> None:
+    x = cp.Variable(3)
+    limit = cp.multiply(W, x) <= W * [1.0, 2.0, 3.0]
+    dc.solve(cp.Problem(cp.Maximize(cp.sum(x)), [limit]))
+    np.testing.assert_allclose(limit.dual_value, 1 / W, rtol=1e-4)
