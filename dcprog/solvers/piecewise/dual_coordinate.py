@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from dcprog.foundation.arrays import Array, blocks
+from dcprog.foundation.arrays import Array
 from dcprog.foundation.errors import SubproblemError
 from dcprog.foundation.tolerances import ARMIJO, INNER, MOST_STEPS, RADIUS, ROUNDING
 from dcprog.losses import Pieces
@@ -164,7 +164,32 @@ def _epochs(
     return base, shift, change
 
 
-# ---- compiled conjugate gradients ----------------------------------------------------------------
+@compiled
+def _inspect(
+    knots: Any,
+    a: Any,
+    b: Any,
+    c: Any,
+    weight: Any,
+    alpha: Any,
+    u: Any,
+    loss: Any,
+    off: Any,
+    away: Any,
+) -> None:
+    """Set the losses, the mask of multipliers off straight slopes, and knot distances."""
+    for i in range(u.size):
+        k, nearest = 0, np.inf
+        for knot in knots:
+            if u[i] > knot:
+                k += 1
+            nearest = min(nearest, abs(u[i] - knot))
+        loss[i] = (a[k] * u[i] + b[k]) * u[i] + c[k]
+        off[i] = a[k] != 0.0 or weight[i] * b[k] != alpha[i]
+        away[i] = nearest
+
+
+# ---- compiled joint steps ------------------------------------------------------------------------
 
 
 @compiled
@@ -230,6 +255,42 @@ def _conjugate_gradients(
         p *= size / last
         p += q
     return step
+
+
+@compiled
+def _projected_search(
+    values: Any,
+    columns: Any,
+    starts: Any,
+    places: Any,
+    sign: Any,
+    mean: Any,
+    lam: float,
+    ease: float,
+    rate: Any,
+    newton: Any,
+    low: Any,
+    high: Any,
+    r: Any,
+    g: Any,
+) -> Any:
+    """The projected step of the first length 1, ½, … with enough decrease, or to the first bound.
+
+    g is set to Zᵀ(sign·step), and the sum of sign·step is returned too.
+    """
+    length, first = 1.0, 1.0
+    for k in range(newton.size):
+        if newton[k] != 0.0:
+            reach = (high[k] if newton[k] > 0.0 else low[k]) / newton[k]
+            if reach < first:
+                first = reach
+    while True:
+        step = np.minimum(np.maximum(length * newton, low), high)
+        total = _adjoint(values, columns, starts, places, sign * step, mean, g)
+        curvature = (np.sum(g * g) + ease * total * total) / lam + np.sum(rate * step * step)
+        if length == first or curvature / 2 <= (1 - ARMIJO) * np.sum(r * step):
+            return step, total
+        length = max(length / 2, first)
 
 
 # ---- rounds --------------------------------------------------------------------------------------
@@ -346,11 +407,11 @@ class DualSteps:
         self,
         problem: ScoreProblem,
         pieces: Pieces,
-        alpha: Array,
+        point: tuple[Array, Array, float],
         u: Array,
-        b: float,
+        places: Index,
         precision: int,
-    ) -> tuple[float, bool]:
+    ) -> tuple[Array, float, bool]:
         r"""Move the multipliers that are strictly between their bounds jointly, in place.
 
         With z_i the point where the pieces have slope α_i/d_i, and z_i' = 1/(2a d_i) on a parabola,
@@ -366,17 +427,18 @@ class DualSteps:
         ----------
         problem : ScoreProblem
         pieces : Pieces
-        alpha, u : arrays of shape (n,)
-            The multipliers and their margins.
-        b : float
-            The intercept.
+        point : tuple (α, w, b)
+        u : array of shape (n,)
+            The margins.
+        places : int array
+            The samples whose multipliers are not the slopes of straight pieces.
         precision : int
             The factor on the iterations, and on how firmly the intercept is held: loosely far from
             the solution, since the bounds met change it.
 
         Returns
         -------
-        b : float
+        w, b : array, float
         free : bool
             True if the last step met no bound.
 
@@ -385,26 +447,28 @@ class DualSteps:
         Moré, Toraldo (1991), On the solution of large quadratic programming problems with bound
         constraints, SIAM J. Optim. 1.
         """
-        place, rate, low, high = pieces.inverse(alpha, problem.weight)
-        free = np.flatnonzero((low < alpha) & (alpha < high))
-        if np.count_nonzero(rate[free] == 0) > WIDEST * (self._mean.size + 1):
-            return b, False
+        alpha, w, b = point
+        place, rate, low, high = pieces.inverse(alpha[places], problem.weight[places])
+        inside = (low < alpha[places]) & (alpha[places] < high)
+        free, place, rate = places[inside], place[inside], rate[inside]
+        low, high = low[inside], high[inside]
+        if np.count_nonzero(rate == 0) > WIDEST * (self._mean.size + 1):
+            return w, b, False
         ease = precision * self.ease / self.lam
         shift = -ease * self.left(problem, alpha)
-        b, r = b + shift, (u - place)[free] + shift * problem.sign[free]
+        b, r = b + shift, u[free] - place + shift * problem.sign[free]
         for _ in range(LEGS):
             if free.size == 0:
                 break
-            room = low[free] - alpha[free], high[free] - alpha[free]
-            sides = problem.sign[free], rate[free], room
-            step, r, total = self._projected(free, *sides, r, precision)
-            b -= ease * total
+            room = low - alpha[free], high - alpha[free]
+            step, r, g, total = self._projected(free, problem.sign[free], rate, room, r, precision)
+            w, b = w - g / self.lam, b - ease * total
             met = (step <= room[0]) | (step >= room[1])
-            alpha[free] = np.clip(alpha[free] + step, low[free], high[free])
+            alpha[free] = np.clip(alpha[free] + step, low, high)
             if not np.any(met):
-                return b, True
-            free, r = free[~met], r[~met]
-        return b, False
+                return w, b, True
+            free, rate, low, high, r = free[~met], rate[~met], low[~met], high[~met], r[~met]
+        return w, b, False
 
     def _projected(
         self,
@@ -414,24 +478,17 @@ class DualSteps:
         room: tuple[Array, Array],
         r: Array,
         precision: int,
-    ) -> tuple[Array, Array, float]:
-        """The step δ of some multipliers within their room, the residual after it, and s·δ."""
+    ) -> tuple[Array, Array, Array, float]:
+        """The step δ of some multipliers within their room, the residual after it, Zᵀsδ and s·δ."""
         ease, g, change = precision * self.ease, np.empty(self._mean.size), np.empty(free.size)
         most = max(1, min(precision * FEW, self._visits // (2 * free.size)))
-        sides = rate, self._curvature[free] + rate, r, INNER / precision, most
-        newton = _conjugate_gradients(*self._rows, free, sign, self._mean, self.lam, ease, *sides)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            reach = np.where(newton > 0, room[1], room[0]) / newton
-        length, first = 1.0, min(1.0, float(np.min(reach[newton != 0], initial=1.0)))
-        while True:
-            step = np.clip(length * newton, *room)
-            total = _adjoint(*self._rows, free, sign * step, self._mean, g)
-            curvature = (g @ g + ease * total**2) / self.lam + rate @ step**2
-            if length == first or curvature / 2 <= (1 - ARMIJO) * (r @ step):
-                break
-            length = max(length / 2, first)
+        system = (*self._rows, free, sign, self._mean, self.lam, ease, rate)
+        newton = _conjugate_gradients(
+            *system, self._curvature[free] + rate, r, INNER / precision, most
+        )
+        step, total = _projected_search(*system, newton, *room, r, g)
         _forward(*self._rows, free, g, self._mean, ease * total, change)
-        return step, r - sign * change / self.lam - rate * step, total
+        return step, r - sign * change / self.lam - rate * step, g, total
 
 
 # ---- the solver ----------------------------------------------------------------------------------
@@ -572,11 +629,11 @@ class DualCoordinateSolver(PerScoreSolver):
         the deadline, or where the gap stays.
         """
         steps, pieces, alpha, u, b = self._steps, self._pieces, start.alpha, start.u, start.b
-        live, size = np.flatnonzero(problem.weight > 0), 1 + abs(problem.value(pieces, u))
+        live = np.flatnonzero(problem.weight > 0)
         unit = max(1.0, float(np.max(problem.offset)), -float(np.min(problem.offset)))
         w, left = steps.coefficients(problem, alpha)
-        off, away = _misfits(pieces, problem, alpha, u)
-        places = live[(off | (away <= WIDER * start.reach))[live]]
+        value, off, away = _inspected(pieces, problem, alpha, u)
+        size, places = 1 + abs(value), live[(off | (away <= WIDER * start.reach))[live]]
         best, lowest, precision = (w, b), np.inf, 1
         gap, halved, since = np.inf, np.inf, 0
         for number in range(MOST_STEPS):
@@ -585,11 +642,11 @@ class DualCoordinateSolver(PerScoreSolver):
             w, b, change = steps.descend(problem, pieces, (alpha, w, b), places, number, target)
             left = steps.left(problem, alpha)
             u = problem.margins(w, b)
-            value = problem.value(pieces, u) + steps.lam / 2 * float(w @ w)
+            value, off, away = _inspected(pieces, problem, alpha, u)
+            value += steps.lam / 2 * float(w @ w)
             if value < lowest:
                 best, lowest = (w, b), value
             size = 1 + abs(lowest)
-            off, away = _misfits(pieces, problem, alpha, u)
             i = live[off[live]]
             missed = float(problem.weight[i] @ pieces.missed(u[i], alpha[i] / problem.weight[i]))
             missed += RADIUS * abs(left) * (unit + abs(b) + steps.reach(w))
@@ -598,18 +655,19 @@ class DualCoordinateSolver(PerScoreSolver):
                 halved, since = gap, number
             if gap <= tolerance or number - since == PATIENCE or self.deadline.left == 0:
                 break
-            b, is_free = steps.move_jointly(problem, pieces, alpha, u, b, precision)
+            w, b, is_free = steps.move_jointly(problem, pieces, (alpha, w, b), u, i, precision)
             precision = min(2 * precision, FINEST) if is_free else 1
-            w, left = steps.coefficients(problem, alpha)
+            left = steps.left(problem, alpha)
             places = live[(off | (away <= WIDE * change))[live]]
         return *best, gap
 
 
-def _misfits(pieces: Pieces, problem: ScoreProblem, alpha: Array, u: Array) -> tuple[Mask, Array]:
-    """Mask of multipliers that are not a straight piece's slope, and distances to the knots."""
-    off, curved = np.empty(u.size, dtype=bool), np.asarray(pieces.quadratic) != 0
-    for some in blocks(u.size):
-        side = np.searchsorted(pieces.knots, u[some])
-        slope = problem.weight[some] * np.take(pieces.linear, side)
-        off[some] = curved[side] | (slope != alpha[some])
-    return off, pieces.distance(u)
+def _inspected(
+    pieces: Pieces, problem: ScoreProblem, alpha: Array, u: Array
+) -> tuple[float, Mask, Array]:
+    """The value of losses and tilts, the mask of multipliers, and the distances to the knots."""
+    loss, off, away = np.empty(u.size), np.empty(u.size, dtype=bool), np.empty(u.size)
+    parts = pieces.knots, pieces.quadratic, pieces.linear, pieces.constant
+    shape = (np.array(part) for part in parts)
+    _inspect(*shape, problem.weight, alpha, u, loss, off, away)
+    return float(problem.weight @ loss + problem.tilt @ u), off, away
