@@ -548,3 +548,17 @@ def test_a_race_over_large_noise_ends_well_below_the_plain_run() -> None:
     X, y = flipped(1000, 30, 0)
     risk = ramp(X, y)
     assert dc.solve(risk).value < 0.97 * dc.solve(risk, **PLAIN).value
+
+
+def test_a_minimum_above_the_lower_bound_does_not_end_the_race() -> None:
+    # blind deconvolution: over the variables' unit F varies by 1e8, its minima are near 1
+    rng = np.random.default_rng(6030)
+    x, k = rng.normal(size=8), rng.normal(size=3)
+    y = np.convolve(x, k) + 0.1 * rng.normal(size=10)
+    signal, filtering = cp.Variable(8), cp.Variable(3)
+    sums = [
+        sum(filtering[j] * signal[i - j] for j in range(3) if 0 <= i - j < 8) for i in range(10)
+    ]
+    shrinkage = 0.05 * cp.sum_squares(signal) + 0.05 * cp.sum_squares(filtering)
+    result = dc.solve(cp.Problem(cp.Minimize(cp.sum_squares(cp.hstack(sums) - y) + shrinkage)))
+    assert result.value == pytest.approx(1.13705, rel=1e-4)
