@@ -44,7 +44,7 @@ def breakdown_claims(n: int = 30, d: int = 2) -> list[Claim]:
             f"{most} of {n} far outliers do not carry it off",
             f"{stands:.2f}",
             stands < 3,
-            turns=f"an error ×{3 / stands:.2f}",
+            turns="an error of 3 or more",
         ),
         Claim(f"{most + 1} do", f"{falls:.0e}", falls > 100, turns="an error of at most 100"),
     ]
