@@ -511,12 +511,25 @@ class Losses:
     loss: Loss
     caps: Array | None = None
 
+    def agrees(self, other: Losses) -> bool:
+        """True if the other is the same sum but for rounding, and neither has caps of entries."""
+        own, its = self.lines, other.lines
+        shift, its_shift = (0.0 if x.offset is None else x.offset for x in (own, its))
+        return (
+            self.caps is None
+            and other.caps is None
+            and repr(self.loss) == repr(other.loss)
+            and own.matrix.shape == its.matrix.shape
+            and abs(own.matrix - its.matrix).max() <= ROUNDING * abs(own.matrix).max()
+            and np.allclose(self.weights, other.weights, rtol=ROUNDING, atol=0)
+            and np.allclose(shift, its_shift, rtol=ROUNDING, atol=0)
+        )
 
-def untrimmed(terms: list[Term]) -> tuple[list[Term], int]:
-    """The terms of a trimmed sum with all entries, and how many of the largest it leaves out.
 
-    It is Σ aᵢ less the k largest aᵢ, or the sum of the k smallest. Whether the terms are the a of
-    which the largest are taken off is left to the comparison of the risk with the objective.
+def untrimmed(terms: list[Term]) -> tuple[list[Term], list[Term], int]:
+    """The terms of a trimmed sum with all entries, those of which the largest are left out, and k.
+
+    It is Σ aᵢ less the k largest aᵢ, or the sum of the k smallest.
 
     Raises
     ------
@@ -525,14 +538,15 @@ def untrimmed(terms: list[Term]) -> tuple[list[Term], int]:
     """
     largest = [(node, weight) for node, weight in terms if isinstance(node, cp.sum_largest)]
     if not largest:
-        return terms, 0
+        return terms, [], 0
     (node, weight), (inside,) = largest[0], largest[0][0].args
     if len(largest) > 1 or weight.size > 1 or weight.item() > 0 or not float(node.k).is_integer():
         raise Unrecognised("largest terms that are no trimmed sum's")
-    rest = [term for term in terms if term[0] is not node]
+    rest, share = [term for term in terms if term[0] is not node], -weight.item()
     if rest:
-        return rest, int(node.k)
-    return [(-inside, np.full(inside.size, -weight.item()))], inside.size - int(node.k)
+        return rest, [(inside, np.full(inside.size, share))], int(node.k)
+    smallest = [(-inside, np.full(inside.size, share))]
+    return smallest, smallest, inside.size - int(node.k)
 
 
 def joined(terms: list[Term], matrices: Matrices) -> Losses:
@@ -710,15 +724,15 @@ def risk_of(objective: cp.Expression, sign: float, points: Points) -> tuple[Risk
     rest = [term for term in terms if not _is_penalty(term, matrices, shrinkage)]
     if not rest:
         raise Unrecognised("nothing but penalties")
-    rest, dropped = untrimmed(rest)
+    rest, largest, dropped = untrimmed(rest)
     losses, penalized = joined(rest, matrices), shrinkage.penalized
     intercept = _intercept(losses.lines.matrix, penalized, points)
     points, order = _with_last(points, intercept)
     rows = _rows(losses.lines.matrix[:, order], intercept is not None)
     penalized = penalized[order] if np.any(penalized) else rows.penalized
     if dropped:
-        if losses.caps is not None:
-            raise Unrecognised("caps that differ, and trimmed")
+        if not losses.agrees(joined(largest, matrices)):
+            raise Unrecognised("caps that differ, or the largest of others")
         losses = replace(losses, loss=trim(losses.loss, dropped / len(losses.weights)))
     return _declared(losses, rows, shrinkage.penalty(), penalized), points
 

@@ -221,6 +221,10 @@ NO_RISKS: dict[str, cp.Problem] = {
         "nonconvex base": cp.sum(cp.minimum(cp.square(cp.square(M) - 1), 1)) + RIDGE,
         "two losses inside": cp.sum(cp.minimum(cp.pos(1 - M), cp.pos(1 + M))) + RIDGE,
         "largest of others": cp.sum(cp.abs(R)) - cp.sum_largest(cp.square(R), 3) + RIDGE,
+        "largest, capped far away": cp.sum(cp.abs(R))
+        - cp.sum_largest(cp.minimum(cp.abs(R), 1e9), 3),
+        "largest, with caps": cp.sum(cp.abs(R)) - cp.sum_largest(cp.minimum(cp.abs(R), 1e9 + S), 3),
+        "largest, with a floor": cp.sum(cp.abs(R)) - cp.sum_largest(cp.maximum(cp.abs(R), 1e-9), 3),
         "a part of an entry": cp.sum(cp.abs(R)) - cp.sum_largest(cp.abs(R), 2.5) + RIDGE,
         "largest twice": cp.sum_smallest(cp.abs(R), 30) - cp.sum_largest(cp.abs(R), 3) + RIDGE,
         "largest, added": LOSS + cp.sum_largest(cp.pos(1 - M), 3) + RIDGE,
