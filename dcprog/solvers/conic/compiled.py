@@ -35,7 +35,8 @@ from dcprog.solvers.conic.scaling import Evidence, Scaler, Scaling, minimise_in_
 from dcprog.solvers.conic.standard_form import StandardForm, solver_data, standard_form
 from dcprog.solvers.faults import failures, refusals, valueless
 
-# Most steps of SCS. Ten times as many rarely help, so they are allowed only for tight tolerances.
+# Most steps of OSQP and SCS. Ten times as many rarely help, so only SCS is allowed them, and only
+# for tight tolerances.
 FIRST_ORDER_STEPS, PATIENT_STEPS = 20_000, 200_000
 LOOSE = 1e-7  # tolerances above it count as loose; it is also HiGHS's largest
 LEAST_TIME = 1e-3  # seconds: some solvers take 0 for no limit
@@ -101,7 +102,7 @@ INTERFACES = {
         z=lambda raw: raw.y,
         tolerances=("eps_abs", "eps_rel"),
         steps="max_iter",
-        most=lambda tol: PATIENT_STEPS,
+        most=lambda tol: FIRST_ORDER_STEPS,
         time="time_limit",
         more={"polishing": True},  # without it only the first of a series of solves is polished
         dual_ray=lambda raw: raw.prim_inf_cert,
