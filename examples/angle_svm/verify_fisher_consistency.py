@@ -61,7 +61,7 @@ from examples.angle_svm.minimisers import (
     widest_margin,
     wrong_minimiser,
 )
-from examples.common.claims import Claim, print_claims, under
+from examples.common.claims import Claim, own, print_claims, under
 
 
 @dataclass(frozen=True)
@@ -371,7 +371,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     values = cases(options.full)
     points = [Point(k, s, threshold(k, s), fisher_gamma(k, s)) for k, s in values]
     claims = [
-        model_claim(),
+        *own([model_claim()]),
         *under(
             "theorem 1, loss 1",
             [
@@ -382,7 +382,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             ],
         ),
         *under("theorem 1, loss 2", loss_2_claims()),
-        *other_claims(options.samples),
+        *own(other_claims(options.samples)),
     ]
     print_points(points)
     wrong = print_claims(claims, "seeds 0–2; figure fisher_consistency.png")

@@ -103,7 +103,7 @@ def set_claims(name: str, published: Published) -> list[Claim]:
             found == best,
             turns="one other sample",
         ),
-        left_out_claim(name, published, left_out, far),
+        *left_out_claims(name, published, left_out, far),
         at_most(f"{name}: {which}", apart, 5e-4),
     ]
 
@@ -114,25 +114,30 @@ def scaled_residuals(model: LeastTrimmedSquares, X: Array, y: Array) -> Array:
     return np.abs(y - X @ raw.coef_ - raw.intercept_) / model.raw_scale_
 
 
-def left_out_claim(name: str, published: Published, ours: tuple[int, ...], far: Array) -> Claim:
-    """The published samples, or that they are those beyond another raw scale's cut."""
-    here = " ".join(map(str, ours))
+def left_out_claims(
+    name: str, published: Published, ours: tuple[int, ...], far: Array
+) -> list[Claim]:
+    """That ours are the published samples; if not, that those lie beyond another scale's cut."""
+    here, there = (" ".join(map(str, samples)) for samples in (ours, published.outliers))
+    same = Claim(
+        f"{name}: the samples left out",
+        here if published.same_outliers else f"published {there}, here {here}",
+        ours == published.outliers,
+        published.same_outliers,
+        turns="one other sample",
+    )
     if published.same_outliers:
-        return Claim(
-            f"{name}: the samples left out",
-            here,
-            ours == published.outliers,
-            turns="one other sample",
-        )
-    there = np.isin(np.arange(far.size) + 1, published.outliers)
-    low, high = float(far[~there].max()) / CUT, float(far[there].min()) / CUT
-    shown = f"published {' '.join(map(str, published.outliers))}, here {here}: the scale differs"
-    return Claim(
-        f"{name}: the published samples are left out by another correction of the raw scale",
-        f"{shown}; it would be {low:.2f} to {high:.2f} times ours",
+        return [same]
+    apart = np.isin(np.arange(far.size) + 1, published.outliers)
+    low, high = float(far[~apart].max()) / CUT, float(far[apart].min()) / CUT
+    scale = Claim(
+        f"{name}: another raw scale leaves out the published samples",
+        f"one of {low:.2f} to {high:.2f} times ours",
         low < high,
         turns="a smaller residual among those published than among the others",
+        ours=True,
     )
+    return [same, scale]
 
 
 def main(argv: Sequence[str] | None = None) -> int:

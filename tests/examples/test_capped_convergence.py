@@ -243,7 +243,7 @@ def test_tables_claims_and_plots(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     some = [(data, _model(data, p)) for data in ("Wine", "two classes") for p in POWERS]
-    monkeypatch.setattr(script, "problems", lambda full: some)
+    monkeypatch.setattr(script, "problems", lambda full, quick: some)
     monkeypatch.setattr(script, "compare_passes", lambda seeds: compare_passes(1))
     assert script.main(["--output", str(tmp_path)]) == 0
     printed = capsys.readouterr().out

@@ -19,7 +19,7 @@ from tests.examples.verdicts import unexpected
 def test_published_sets_come_out_as_expected(capsys: pytest.CaptureFixture[str]) -> None:
     assert lts_sets.main([]) == mm_sets.main([]) == 0
     printed = capsys.readouterr().out
-    assert "15 of 15 claims as expected" in printed
+    assert "18 of 18 claims as expected" in printed
     assert "10 of 10 claims as expected" in printed
 
 
@@ -103,10 +103,10 @@ def test_other_published_fits_are_noticed() -> None:
         for c in lts_sets.set_claims("stackloss", lts_sets.PUBLISHED["stackloss"])
         if "published 1 3 4 21, here 1 2 3 4 21" in c.measured
     )
-    assert differs.verdict == "holds as printed"
+    assert differs.verdict == "refuted"
     odd = replace(lts_sets.PUBLISHED["stackloss"], outliers=(1, 3, 4, 13))
     assert (
-        "stackloss: the published samples are left out"
+        "stackloss: another raw scale leaves out the published samples"
         in unexpected(lts_sets.set_claims("stackloss", odd))[0]
     )
     moved = replace(one, coef=(one.coef[0] + 1e-3, *one.coef[1:]))
