@@ -512,7 +512,10 @@ class Losses:
     caps: Array | None = None
 
     def agrees(self, other: Losses) -> bool:
-        """True if the other is the same sum but for rounding, and neither has caps of entries."""
+        """True if the other is the same sum but for rounding, and neither has caps of entries.
+
+        Losses have no equality; their representation shows every parameter.
+        """
         own, its = self.lines, other.lines
         shift, its_shift = (0.0 if x.offset is None else x.offset for x in (own, its))
         return (
@@ -527,14 +530,15 @@ class Losses:
 
 
 def untrimmed(terms: list[Term]) -> tuple[list[Term], list[Term], int]:
-    """The terms of a trimmed sum with all entries, those of which the largest are left out, and k.
+    """The terms Σ aᵢ, the terms whose largest are subtracted from them, and the number of these.
 
-    It is Σ aᵢ less the k largest aᵢ, or the sum of the k smallest.
+    A trimmed sum is written as Σ aᵢ less the sum of the k largest aᵢ, or as the sum of the k
+    smallest. Without one there are no subtracted terms, and their number is 0.
 
     Raises
     ------
     Unrecognised
-        Several such sums, one that is added, or a part of an entry.
+        Several such sums, one that is added, a part of an entry, or all entries.
     """
     largest = [(node, weight) for node, weight in terms if isinstance(node, cp.sum_largest)]
     if not largest:
@@ -543,10 +547,12 @@ def untrimmed(terms: list[Term]) -> tuple[list[Term], list[Term], int]:
     if len(largest) > 1 or weight.size > 1 or weight.item() > 0 or not float(node.k).is_integer():
         raise Unrecognised("largest terms that are no trimmed sum's")
     rest, share = [term for term in terms if term[0] is not node], -weight.item()
-    if rest:
-        return rest, [(inside, np.full(inside.size, share))], int(node.k)
-    smallest = [(-inside, np.full(inside.size, share))]
-    return smallest, smallest, inside.size - int(node.k)
+    if not rest:
+        smallest = [(-inside, np.full(inside.size, share))]
+        return smallest, smallest, max(inside.size - int(node.k), 0)
+    if node.k >= inside.size:
+        raise Unrecognised("all terms taken off")
+    return rest, [(inside, np.full(inside.size, share))], int(node.k)
 
 
 def joined(terms: list[Term], matrices: Matrices) -> Losses:
@@ -724,14 +730,14 @@ def risk_of(objective: cp.Expression, sign: float, points: Points) -> tuple[Risk
     rest = [term for term in terms if not _is_penalty(term, matrices, shrinkage)]
     if not rest:
         raise Unrecognised("nothing but penalties")
-    rest, largest, dropped = untrimmed(rest)
+    rest, trimmed, dropped = untrimmed(rest)
     losses, penalized = joined(rest, matrices), shrinkage.penalized
     intercept = _intercept(losses.lines.matrix, penalized, points)
     points, order = _with_last(points, intercept)
     rows = _rows(losses.lines.matrix[:, order], intercept is not None)
     penalized = penalized[order] if np.any(penalized) else rows.penalized
     if dropped:
-        if not losses.agrees(joined(largest, matrices)):
+        if not losses.agrees(joined(trimmed, matrices)):
             raise Unrecognised("caps that differ, or the largest of others")
         losses = replace(losses, loss=trim(losses.loss, dropped / len(losses.weights)))
     return _declared(losses, rows, shrinkage.penalty(), penalized), points

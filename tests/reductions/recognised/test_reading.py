@@ -160,6 +160,10 @@ OTHERS: dict[str, tuple[cp.Expression, Formula]] = {
         cp.sum_smallest(cp.square(R), 29) / 29,
         lambda u, r, w: np.sort(r**2)[:29].mean(),
     ),
+    "smallest of all": (
+        cp.sum_smallest(cp.square(R), 99) + RIDGE,
+        lambda u, r, w: (r**2).sum() + 0.05 * w @ w,
+    ),
     "trimmed, capped": (
         3 * cp.sum_smallest(cp.minimum(cp.pos(1 - M), 2), 30) + cp.norm1(W),
         lambda u, r, w: 3 * np.sort(np.minimum(hinged(1 - u), 2))[:30].sum() + np.abs(w).sum(),
@@ -221,6 +225,8 @@ NO_RISKS: dict[str, cp.Problem] = {
         "nonconvex base": cp.sum(cp.minimum(cp.square(cp.square(M) - 1), 1)) + RIDGE,
         "two losses inside": cp.sum(cp.minimum(cp.pos(1 - M), cp.pos(1 + M))) + RIDGE,
         "largest of others": cp.sum(cp.abs(R)) - cp.sum_largest(cp.square(R), 3) + RIDGE,
+        "all of the largest": cp.sum(cp.abs(R)) - cp.sum_largest(cp.abs(R), R.size) + RIDGE,
+        "more than all": cp.sum(cp.abs(R)) - cp.sum_largest(cp.abs(R), R.size + 3) + RIDGE,
         "largest, capped far away": cp.sum(cp.abs(R))
         - cp.sum_largest(cp.minimum(cp.abs(R), 1e9), 3),
         "largest, with caps": cp.sum(cp.abs(R)) - cp.sum_largest(cp.minimum(cp.abs(R), 1e9 + S), 3),
