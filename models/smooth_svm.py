@@ -73,7 +73,8 @@ class SmoothSVC(PaperClassifier):
         The most steps of the trimmed loss from each start.
     n_starts : int or "auto", default "auto"
         The starts of the trimmed loss: ``"auto"`` races many of them, 1 is the run from the plain
-        fit.
+        fit. With ``outlier_ratio=0``, where F is convex, and with ``"one_step"`` one run is made
+        whatever `n_starts` is.
 
     Attributes
     ----------

@@ -701,6 +701,8 @@ def typical_square(X: Any, weights: Array | None, centred: bool) -> float:
     n = X.shape[0]
     seen = np.arange(n) if n <= SEEN else np.linspace(0, n - 1, SEEN).astype(int)
     X, weights = X[seen], np.ones(len(seen)) if weights is None else weights[seen]
+    if centred and not isinstance(X, np.ndarray):
+        X = shifted(X)
     centre: Array = np.zeros(X.shape[1])
     near = weights
     for _ in range(1 + STEPS if centred else 0):
@@ -716,8 +718,20 @@ def typical_square(X: Any, weights: Array | None, centred: bool) -> float:
     return found * even_share(X, centre, drawn)
 
 
+def shifted(X: Any) -> Any:
+    """Sparse X less the means of its columns without zeros: squares of large means would round."""
+    n, d = X.shape
+    X = X.tocsr(copy=True)
+    full = np.bincount(X.indices, minlength=d) == n
+    X.data = X.data - np.where(full, X.T @ np.full(n, 1 / n), 0.0)[X.indices]
+    return X
+
+
 def even_share(X: Any, centre: Array, weights: Array) -> float:
-    """The share of the squared distances that is left if no column has more than the others.
+    """The share that remains if the largest column is cut to the sum of all others.
+
+    Squared distances from the centre are shared out among the columns. Constant columns count as
+    none, and one column alone is not cut.
 
     Examples
     --------
@@ -728,12 +742,15 @@ def even_share(X: Any, centre: Array, weights: Array) -> float:
     (0.024390243902439025, 1.0)
     """
     if isinstance(X, np.ndarray):
-        sizes = sum(weights[part] @ (X[part] - centre) ** 2 for part in row_blocks(X))
+        parts = (weights[part] @ (X[part] - centre) ** 2 for part in row_blocks(X))
+        sizes: Array = sum(parts, np.zeros(centre.size))
+        exact = ROUNDING**2
     else:
         sizes = X.power(2).T @ weights + centre * (centre * weights.sum() - 2 * (X.T @ weights))
-    total = float(np.sum(sizes))
-    others = total - float(np.max(sizes))
-    return min(1.0, 2 * others / total) if others > ROUNDING * total else 1.0
+        exact = ROUNDING
+    sizes = np.sort(sizes[sizes > exact * weights.sum() * centre**2])
+    others = float(np.sum(sizes[:-1]))
+    return min(1.0, 2 * others / (others + float(sizes[-1]))) if others > 0 else 1.0
 
 
 def squared_distances(X: Any, centre: Array) -> Array:

@@ -108,8 +108,8 @@ def designed(
     data : DataFrame or dict of columns
     scope : mapping
         The functions and numbers that the formula may use.
-    sample_weight : str or array of shape (rows,), optional
-        A column of the data, or a weight a row.
+    sample_weight : str, Series or array of shape (rows,), optional
+        A column of the data, weights by the data's index, or one for each row.
     of_labels : bool
         Whether the targets are labels, which are a column of the data.
 
@@ -126,7 +126,8 @@ def designed(
         formulaic is not installed.
     ValueError
         The formula has no single target, has no feature, has a variable named "Intercept", or
-        cannot be read; or the weights are no column and not one a row.
+        cannot be read; the weights are no column and not one a row; or two columns of the data
+        have one name.
     """
     try:
         from formulaic import model_matrix
@@ -134,8 +135,9 @@ def designed(
         from formulaic.transforms import TRANSFORMS
     except ImportError as error:
         raise ImportError('formulas need formulaic: pip install "dcprog[formulas]"') from error
-    data = table(data).reset_index(drop=True)
+    data = table(data)
     weights = None if sample_weight is None else _weights(sample_weight, data)
+    data = data.reset_index(drop=True)
     if weights is not None:
         data = data[weights.notna()]
     scope = {
@@ -168,23 +170,42 @@ def table(data: Any) -> Any:
     import pandas as pd
 
     data = data.to_pandas() if hasattr(data, "to_pandas") else pd.DataFrame(data)
+    twice = data.columns[data.columns.duplicated()]
+    if len(twice):
+        raise ValueError(f"the data have two columns of the name {twice[0]!r}: rename one")
     return data.astype({name: object for name in data.select_dtypes("string").columns})
 
 
 def _weights(sample_weight: Any, data: Any) -> Any:
-    """A column of the data, or one weight for each row, as a Series."""
+    """One weight for each row of the data, as a Series by the row's number."""
     import pandas as pd
 
     if isinstance(sample_weight, str):
         if sample_weight not in data.columns:
             told = meant(sample_weight, map(str, data.columns))
             raise ValueError(f"sample_weight={sample_weight!r} is no column of the data: {told}")
-        return data[sample_weight]
+        return data[sample_weight].reset_index(drop=True)
+    if isinstance(sample_weight, pd.Series):
+        return _by_index(sample_weight, data.index).reset_index(drop=True)
     found = np.asarray(sample_weight)
     if found.shape != (len(data),):
         told = f"one weight for each of the {len(data)} rows is needed"
         raise ValueError(f"sample_weight has the shape {found.shape}: {told}")
-    return pd.Series(found, index=data.index)
+    return pd.Series(found)
+
+
+def _by_index(weights: Any, index: Any) -> Any:
+    """The weights in the order of the data's index."""
+    if weights.index.equals(index):
+        return weights
+    missing = index[~index.isin(weights.index)]
+    if len(missing) or not (index.is_unique and weights.index.is_unique):
+        told = f"it has none for the row {missing[0]!r}" if len(missing) else "one is not unique"
+        raise ValueError(
+            f"sample_weight is a Series, matched with the data by their indices, but {told}; "
+            "weights in the order of the rows are passed by sample_weight.to_numpy()"
+        )
+    return weights.reindex(index)
 
 
 def _numbers(formula: str, data: Any, targets: Any) -> Any:
@@ -253,9 +274,11 @@ class FormulaFit(DeclaredEstimator):
             Such as ``"loss ~ flow + log(acid) + C(site)"``; ``"loss ~ 0 + flow"`` has no intercept.
             The left side of a classifier is the column of the labels.
         data : DataFrame or dict of columns
-        sample_weight : str or array of shape (n,), optional
-            A column of the data by name, or a weight for each of its n rows. A row whose weight is
-            missing is left out.
+        sample_weight : str, Series or array of shape (n,), optional
+            A column of the data by name, a Series whose index has those of the data's n rows, or a
+            weight for each row in their order. A row whose weight is NaN is left out. As in R, a
+            column of weights is a variable too: ``"y ~ ."`` makes a feature of it, ``"y ~ . - w"``
+            does not.
         **parameters
             Parameters of the estimator but for ``fit_intercept``, which the formula determines, of
             the ``estimator`` of a cross-validation too.
@@ -273,7 +296,7 @@ class FormulaFit(DeclaredEstimator):
             The formula cannot be read, its left side is not one number a row or the labels, its
             right side has no feature, several parts or a variable named "Intercept", the estimator
             always has an intercept and the formula has none, the weights are no column or not one
-            for each row, or as from ``fit``.
+            for each row, two columns of the data have one name, or as from ``fit``.
         TypeError
             ``fit_intercept`` is given, or weights to an estimator whose ``fit`` takes none.
 
@@ -290,6 +313,8 @@ class FormulaFit(DeclaredEstimator):
         """
         if "fit_intercept" in parameters:
             raise TypeError("fit_intercept: the formula determines it; write 'y ~ 0 + …' for False")
+        if "weights" in parameters:
+            raise TypeError("from_formula() has no parameter 'weights': write sample_weight=…")
         scope = _scope_of_caller()
         model = cls(**parameters)
         if sample_weight is not None and not has_fit_parameter(model, "sample_weight"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -62,10 +63,49 @@ def test_a_column_of_noise_does_not_rule_it(sparse: bool) -> None:
     assert model.score(samples[400:], y[400:]) > 0.88
 
 
-def test_one_column_is_counted_as_it_is() -> None:
-    for constant in (np.zeros(60), np.full(60, 7.3)):
-        Z = np.column_stack([X[:, 0], constant])
-        assert typical_square(Z, None, True) == pytest.approx(typical_square(X[:, :1], None, True))
+@pytest.mark.parametrize("kind", [np.asarray, sp.csr_array])
+def test_no_column_is_too_large_for_it(kind: Callable[[Any], Any]) -> None:
+    """From a million times the others' size on, the largest column was counted as it is."""
+    found = []
+    for ratio in 10.0 ** np.arange(3, 13):
+        Z = X.copy()
+        Z[:, 0] *= ratio
+        found.append(typical_square(kind(Z), None, True))
+    np.testing.assert_allclose(found, found[0], rtol=1e-3)
+
+
+def test_times_in_seconds_do_not_rule_it() -> None:
+    rng = np.random.default_rng(0)
+    Z = rng.normal(size=(1200, 4))
+    y = (Z[:, 1] + 0.3 * rng.normal(size=1200) > 0).astype(int)
+    Z[:, 0] = 1.7e9 + rng.uniform(0, 3e7, 1200)
+    model = dc.RobustClassifier(n_starts=1)
+    assert weight(model, Z[:600], y[:600]) < 10
+    assert model.score(Z[600:], y[600:]) > 0.88
+
+
+@pytest.mark.parametrize("kind", [np.asarray, sp.csr_array])
+def test_one_column_is_counted_as_it_is(kind: Callable[[Any], Any]) -> None:
+    one = typical_square(X[:, :1], None, True)
+    for constant in (0.0, 7.3, 1e6):
+        Z = np.column_stack([X[:, 0], np.full(60, constant)])
+        assert typical_square(kind(Z), None, True) == pytest.approx(one)
+
+
+@pytest.mark.parametrize("kind", [np.asarray, sp.csr_array])
+def test_a_column_of_samples_without_weight_counts_as_none(kind: Callable[[Any], Any]) -> None:
+    alone = np.column_stack([X[:, 0], np.arange(60) < 10])
+    weights = (np.arange(60) >= 10).astype(float)
+    one = typical_square(X[10:, :1], None, True)
+    assert typical_square(kind(alone), weights, True) == pytest.approx(one)
+
+
+@pytest.mark.parametrize("mean", [1e3, 1e6, 1e9])
+def test_large_means_of_sparse_columns_do_not_move_it(mean: float) -> None:
+    """From 3e6 on the squared distances were rounding errors, and the weight was 1."""
+    Z = X + mean * np.array([1.0, 0.0, 0.0, 1.0])
+    found = typical_square(sp.csr_array(Z), None, True)
+    assert found == pytest.approx(typical_square(X, None, True), rel=1e-5)
 
 
 def test_outliers_do_not_move_it() -> None:

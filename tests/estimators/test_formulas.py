@@ -93,6 +93,38 @@ def test_weights_are_a_column_or_one_a_row(as_column: bool) -> None:
     np.testing.assert_array_equal(labels.coef_, known_labels.coef_)
 
 
+def test_a_series_of_weights_goes_by_its_index() -> None:
+    frame = _frame().assign(w=np.random.default_rng(1).uniform(0.1, 5, 60))
+    usual = dc.RobustRegressor.from_formula("loss ~ age", frame, sample_weight="w").coef_
+    shuffled = frame.sample(frac=1, random_state=0)["w"]
+    found = dc.RobustRegressor.from_formula("loss ~ age", frame, sample_weight=shuffled)
+    np.testing.assert_array_equal(found.coef_, usual)
+    part = dc.RobustRegressor.from_formula("loss ~ age", frame[:40], sample_weight=shuffled)
+    first = dc.RobustRegressor.from_formula("loss ~ age", frame[:40], sample_weight="w")
+    np.testing.assert_array_equal(part.coef_, first.coef_)
+    for wrong, told in (
+        (shuffled[:30], "has none for the row"),
+        (shuffled.set_axis(np.arange(60) + 5), "has none for the row 0"),
+        (pd.concat([shuffled, shuffled]), "one is not unique"),
+    ):
+        with pytest.raises(ValueError, match=told):
+            dc.RobustRegressor.from_formula("loss ~ age", frame, sample_weight=wrong)
+
+
+def test_names_of_columns_and_weights_are_told() -> None:
+    frame = _frame().assign(w=np.tile([1.0, 2.0, 0.5], 20))
+    twice = pd.concat([frame, frame["age"]], axis=1)
+    with pytest.raises(ValueError, match="two columns of the name 'age'"):
+        dc.RobustRegressor.from_formula("loss ~ age", twice, sample_weight="w")
+    with pytest.raises(TypeError, match="'weights': write sample_weight"):
+        dc.RobustRegressor.from_formula("loss ~ age", frame, weights="w")
+    for formula, names in (("loss ~ . - w", ["age"]), ("loss ~ .", ["age", "w"])):
+        model = dc.RobustRegressor.from_formula(
+            formula, frame.drop(columns="site"), sample_weight="w"
+        )
+        assert model.design_.names == names
+
+
 def test_weights_that_do_not_fit_are_named() -> None:
     for wrong, told in (("ages", "is 'age' meant"), (np.ones(3), "each of the 60 rows")):
         with pytest.raises(ValueError, match=told):
