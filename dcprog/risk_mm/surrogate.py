@@ -222,8 +222,9 @@ class Subproblems:
             try:
                 found = self.solve(problem, found, aim, solver, deadline.left)
             except SubproblemError as error:
-                if error.point is None and found is not centre:
-                    error.point = found
+                if found is not centre and not _is_lower(problem, error.point, found):
+                    assert self.last is not None
+                    error.point, error.dual = found, self.last.dual
                 raise
             rise = problem.value(found) - value
             if not rise <= ACCEPT * aim[0]:
@@ -642,6 +643,10 @@ class _RiskRecord(Record):
         """Multipliers of the rows at x, if x is a subproblem's solution and has some."""
         accepted = self._surrogate.accepted
         return accepted.dual if accepted is not None and _is_at(accepted, x) else None
+
+
+def _is_lower(problem: WeightedRisk, point: Array | None, found: Array) -> bool:
+    return point is not None and problem.value(point) < problem.value(found)
 
 
 def _is_at(solution: Solution | None, x: Array) -> bool:

@@ -560,8 +560,9 @@ class DualCoordinateSolver(PerScoreSolver):
         self._points: list[Point | None] = [None] * self.scores.signs.shape[1]
 
     def multipliers(self, problem: WeightedRisk, theta: Array) -> Array:
-        """The multipliers of the last points."""
-        return np.column_stack([point.alpha for point in self._points if point is not None])
+        """The multipliers of the last points, 0 for scores without one."""
+        none = np.zeros(len(self.scores.signs))
+        return np.column_stack([none if point is None else point.alpha for point in self._points])
 
     def score(
         self, k: int, problem: ScoreProblem, w: Array, b: float, tolerance: float
@@ -580,7 +581,7 @@ class DualCoordinateSolver(PerScoreSolver):
             stayed = f"the duality gap stayed at {gap:.3g}, relative"
             if self.deadline.left == 0:
                 stayed = "the time limit ended dual coordinate descent"
-            raise SubproblemError("failed", stayed, point=(w, b), dual=-alpha)
+            raise SubproblemError("failed", stayed, point=(w, b))
         return w, b
 
     @property

@@ -146,7 +146,10 @@ class PerScoreSolver(ExactSolver):
 
     @abstractmethod
     def multipliers(self, problem: WeightedRisk, theta: Array) -> Array:
-        """The slopes of the weighted losses at the minimiser θ that was found last, (n, c)."""
+        """The slopes of the weighted losses at the point θ that was found last, (n, c).
+
+        Where a score has failed, those of the scores after it may be any.
+        """
 
     def minimiser(
         self, problem: WeightedRisk, start: Array, tolerance: float, deadline: Deadline
@@ -162,6 +165,7 @@ class PerScoreSolver(ExactSolver):
                 if error.point is not None:  # completed by the other scores
                     coef[k], intercept[k] = error.point
                     error.point = self.scores.join(coef, intercept)
+                    error.dual = -self.multipliers(problem, error.point).ravel()
                 raise
             coef[k], intercept[k] = point
         theta = self.scores.join(coef, intercept)
