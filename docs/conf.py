@@ -12,7 +12,7 @@ sys.path[:0] = [str(HERE), str(HERE.parent)]  # the pictures' script; the galler
 
 from draw_pictures import DRAWN, draw_all  # noqa: E402
 
-from examples.claims_page import RECORD, with_standing  # noqa: E402
+from examples.claims_page import RECORD, standings, with_standing  # noqa: E402
 from examples.common.plots import STYLE  # noqa: E402
 
 project = "dcprog"
@@ -114,9 +114,10 @@ def escape_bars(app, what, name, obj, options, lines):
 
 def say_what_is_current(app, page, text):
     """The pages of claims say which of their rows are of the sources at hand."""
-    if page.startswith("claims/"):
+    if page == "claims" or page.startswith("claims/"):
         runs = json.loads(RECORD.read_text(encoding="utf-8"))
-        text[0] = with_standing(text[0], runs, page.removeprefix("claims/"))
+        folder = page.removeprefix("claims").removeprefix("/")
+        text[0] = with_standing(text[0], runs, folder) if folder else standings(text[0], runs)
 
 
 def setup(app):

@@ -9,10 +9,12 @@ examples.reproduce`` brings up to date.
 from __future__ import annotations
 
 import ast
+import json
 import re
 import tomllib
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +27,7 @@ ROOT = Path(__file__).resolve().parents[1]
 PAPERS = ROOT / "examples" / "papers.toml"
 CHECKS = ROOT / "examples" / "checks.toml"
 RECORD = ROOT / "docs" / "claims.json"
+SHORT = ROOT / "docs" / "claims_short.json"  # verdicts of the short commands, by command and text
 PAGE = ROOT / "docs" / "claims.md"
 
 REFUTED, OPEN = VERDICTS[2:]
@@ -46,9 +49,15 @@ written by `make reproduce` from the scripts' own verdicts; they are not edited 
 
 A verdict follows from the measurement; where it differs from the one expected, `make reproduce`
 fails. An item of a paper has several checks; what only this library asserts stands in a table of
-its own, at the end of each page. Beside each item stand the commands that reach its rows, with
-their time. Where a command runs on less data than the full run, a verdict may come out otherwise:
-the full run's stand here. Rows that only a long run reaches say so.
+its own, at the end of each page. *What would turn it* is the smallest change tried that gives
+another verdict: of the measured number, or of a formula, where *11 for 10* puts 11 in the place of
+10, and *0.9·P* puts that in the place of P.
+
+Beside each item stand the commands that reach its rows, to be run from the repository root. Short
+ones have their time in CPU seconds of one thread, full ones the seconds of the last run by the
+clock. Where a command runs on less data than the full run, a verdict may come out otherwise: the
+full run's stand here, *short: open* beside one is that of the short command, and each command says
+how many of its rows it turns. Rows that only a long run reaches say so.
 """
 
 RULE = """## The rule of a verdict
@@ -94,8 +103,8 @@ SOURCES = """## Runs
 Rows rest on the sources that the script was run with; their digests are those of the library, the
 models, the script and its data, without comments and docstrings.
 `python -m examples.reproduce --status` compares them with the sources at hand in seconds, and names
-what has changed since; the manual says it on each page, as of the day when it was built. Seconds
-are those of the last run, for which parts may have been done before: from nothing it takes longer.
+what has changed since; the manual says it here and on each page, as of the day when it was built.
+Parts of the last run may have been done before: from nothing it takes longer.
 """
 
 
@@ -114,7 +123,14 @@ def rows_of(runs: Runs, folder: str) -> Iterator[Row]:
             known = {"script": script, "seconds": run["seconds"]}
             rows += [{**row, **known, "ours": own or row.get("ours")} for row in run["rows"]]
     for row in rows:
-        yield {**row, **(joint(row) or one_reading(row, rows, paper.get("readings", [])))}
+        changed = joint(row) or one_reading(row, rows, paper.get("readings", []))
+        yield {**row, "short": otherwise(row), **changed}
+
+
+def otherwise(row: Row) -> str:
+    """The verdict of the short command beside a row, if it is another."""
+    found = short().get(command(row)[0].strip("`"), {}).get(row["text"], "")
+    return "" if found == row["verdict"] else found
 
 
 # ---- verdicts that rows together decide ----------------------------------------------------------
@@ -189,15 +205,16 @@ def overview(runs: Runs) -> str:
 
 
 def summary(runs: Runs) -> str:
-    """How many items each paper has, how many checks of each verdict, and how many are ours."""
+    """How many items each paper has, and how many checks of each verdict, ours apart."""
     lines = ["| paper | items | " + " | ".join(VERDICTS) + " | ours |", "|" + "---|" * 7]
     for folder, paper in papers().items():
         rows = list(rows_of(runs, folder))
         found = Counter(row["verdict"] for row in stated(rows))
         counts = [str(found[verdict]) for verdict in VERDICTS]
         name = f"[{paper['title']}](claims/{folder}.md)"
-        own = sum(is_own(row) for row in rows)
-        lines.append(f"| {name} | {len(paper['items'])} | {' | '.join(counts)} | {own} |")
+        own = Counter(word(row["verdict"], True) for row in rows if is_own(row))
+        ours = ", ".join(f"{verdict}: {count}" for verdict, count in sorted(own.items())) or "–"
+        lines.append(f"| {name} | {len(paper['items'])} | {' | '.join(counts)} | {ours} |")
     return "\n".join(lines) + "\n"
 
 
@@ -213,7 +230,7 @@ def paper_page(runs: Runs, folder: str) -> str:
     items = {item: [r for r in shown if r["item"] == item] for item in paper["items"]}
     notes = paper.get("notes", {})
     parts = [f"# {paper['title']}\n", verdicts(paper["items"], items), picture(folder)]
-    parts += [scripts_of(rows)]
+    parts += [terms(paper.get("terms", {})), scripts_of(rows)]
     parts += [told(item, paper["items"][item], of, notes.get(item)) for item, of in items.items()]
     parts += [own_rows([row for row in rows if row not in shown]), checked(rows)]
     parts.append(
@@ -244,9 +261,8 @@ def verdict(rows: Sequence[Row]) -> str:
         return "not checked by itself"
     count = Counter(row["verdict"] for row in rows)
     as_printed, corrected, refuted, unknown = (count[name] for name in VERDICTS)
-    said = "".join(
-        f". In part {one}" for one in dict.fromkeys(row.get("said", "") for row in rows) if one
-    )
+    by = Counter(row["said"] for row in rows if row.get("said"))
+    said = "".join(f". {checks_in(n)}: {one}" for one, n in by.items())
     if refuted:
         part = "" if refuted == len(rows) else " in part"
         cured = ", holds as corrected" if corrected else ""
@@ -258,13 +274,19 @@ def verdict(rows: Sequence[Row]) -> str:
         rest = f" ({as_printed} of {len(rows)} checks as printed)" if as_printed else ""
         return f"**holds as corrected**{rest}"
     holds = word(VERDICTS[0], is_own(rows[0]))
-    return f"**{holds}** ({len(rows)} check{'s' * (len(rows) > 1)})"
+    return f"**{holds}** ({checks_in(len(rows))})"
 
 
 def picture(folder: str) -> str:
     """The paper's picture, if there is one."""
     text = quick()["pictures"].get(folder)
     return f"![{text}](../pictures/claims/{folder}.png)\n\n*{text}*\n" if text else ""
+
+
+def terms(words: Mapping[str, str]) -> str:
+    """The names that the rows use."""
+    lines = [f"- *{escaped(name)}*: {escaped(text)}" for name, text in words.items()]
+    return "\n".join(["## Terms\n", *lines]) + "\n" if words else ""
 
 
 def scripts_of(rows: Sequence[Row]) -> str:
@@ -285,22 +307,33 @@ def told(item: str, printed: str, rows: Sequence[Row], note: str | None = None) 
     notable = [row for row in rows if row["verdict"] != VERDICTS[0]]
     others = [row for row in rows if row not in notable]
     lines += [table(notable)] if notable else []
-    lines += [unfolded(f"{checks_in(others)} that hold{'s' * (len(others) == 1)}", table(others))]
+    lines += [
+        unfolded(f"{checks_in(len(others))} that hold{'s' * (len(others) == 1)}", table(others))
+    ]
     return "\n".join(lines if others else lines[:-1])
 
 
-def checks_in(rows: Sequence[Row]) -> str:
-    return f"{len(rows)} check{'s' * (len(rows) > 1)}"
+def checks_in(count: int) -> str:
+    return f"{count} check{'s' * (count > 1)}"
 
 
 def how(rows: Sequence[Row]) -> str:
-    """The commands that reach the rows, each with how many of them."""
+    """The commands that reach the rows, each with how many of them, and how many it turns."""
     found = Counter(command(row) for row in rows)
     lines = []
     for (text, seconds, cut), count in found.items():
         part = f": {count} of {len(rows)} checks" if len(found) > 1 else ""
-        lines.append(f"* *Check*{part}: {text} ({seconds}; {cut or 'the full run'})")
+        turns = turned_in(text, rows)
+        other = f"; of {'these' if count > 1 else 'this'} {count} it turns {turns}" if turns else ""
+        lines.append(f"* *Check*{part}: {text} ({seconds}; {cut or 'the full run'}{other})")
     return "\n".join(lines) + "\n"
+
+
+def turned_in(text: str, rows: Sequence[Row]) -> str:
+    """Of how many of a command's rows it gives another verdict, by verdict."""
+    turned = [row for row in rows if row.get("short") and command(row)[0] == text]
+    others = Counter(word(row["short"], is_own(row)) for row in turned)
+    return ", ".join(f"{count} to {verdict}" for verdict, count in sorted(others.items()))
 
 
 def command(row: Row) -> tuple[str, str, str]:
@@ -315,9 +348,17 @@ def lasting(seconds: float) -> str:
     return f"{seconds:.0f} s" if seconds < 100 else f"{seconds / 60:.0f} min"
 
 
+@cache
 def quick() -> dict[str, dict[str, Any]]:
     """examples/checks.toml."""
     return tomllib.loads(CHECKS.read_text(encoding="utf-8"))
+
+
+@cache
+def short() -> dict[str, dict[str, str]]:
+    """The verdicts of the short commands: see ``python -m examples.reproduce --short``."""
+    found: dict[str, dict[str, str]] = json.loads(SHORT.read_text(encoding="utf-8"))
+    return found
 
 
 def checks() -> dict[str, list[dict[str, Any]]]:
@@ -341,6 +382,7 @@ def table(rows: Sequence[Row]) -> str:
         evidence = "; ".join(filter(None, (f"`{row['script'][9:]}`", seeds(row["evidence"]))))
         cells = [escaped(row["text"]), escaped(plain(row["measured"]))]
         cells += [row.get("said") or word(row["verdict"], is_own(row))]
+        cells[-1] += f" (short: {word(row['short'], is_own(row))})" if row.get("short") else ""
         cells[-1] += note
         cells += [escaped(turned_by(row))] if turns else []
         lines.append(row_of(*cells, evidence))
@@ -394,24 +436,28 @@ def own_rows(rows: Sequence[Row]) -> str:
     if not rows:
         return ""
     lines = ["## What only this library asserts\n", verdict(rows).capitalize() + ".\n", how(rows)]
-    return "\n".join([*lines, unfolded(f"all {len(rows)} checks", table(rows))])
+    title = f"all {len(rows)} checks" if len(rows) > 1 else "the check"
+    return "\n".join([*lines, unfolded(title, table(rows))])
 
 
 def checked(rows: Sequence[Row]) -> str:
     """The commands of a paper, together, and its full runs."""
     lines = ["## How to check\n"]
     lines += [
-        "Short commands in CPU seconds of one thread, full runs as long as the last one took.\n"
+        "From the repository root. Short commands in CPU seconds of one thread, full runs in "
+        "seconds of the last one by the clock.\n"
     ]
-    lines += [row_of("command", "time", "rows it reaches", "smaller than the full run")]
-    lines += ["|" + "---|" * 4]
+    names = ("command", "time", "rows it reaches", "rows it turns", "smaller than the full run")
+    lines += [row_of(*names), "|" + "---|" * len(names)]
     found = Counter(command(row) for row in rows)
     whole = {(f"`python -m {r['script']}`", lasting(r["seconds"]), ""): r["script"] for r in rows}
     for line, script in whole.items():
         if line not in found:
             found[line] = sum(row["script"] == script for row in rows)
     for (text, seconds, cut), count in sorted(found.items()):
-        lines.append(row_of(text, seconds, str(count), cut or "the full run"))
+        lines.append(
+            row_of(text, seconds, str(count), turned_in(text, rows) or "–", cut or "the full run")
+        )
     return "\n".join(lines) + "\n"
 
 
@@ -442,6 +488,13 @@ def standing(script: str, run: Mapping[str, Any]) -> str:
         return f"older sources: changed since {run['date']}: {named(changed)}"
     kept = sum(row.get("kept", False) for row in run["rows"])
     return f"current, but for {kept} rows kept from an earlier run" if kept else "current"
+
+
+def standings(text: str, runs: Runs) -> str:
+    """The overview, before its table how many scripts' rows are of older sources."""
+    old = sum(standing(name, run).startswith("older") for name, run in runs.items())
+    said = f"The rows of {old} of {len(runs)} scripts are of older sources than this manual's.\n"
+    return text.replace("| paper |", f"{said}\n| paper |", 1)
 
 
 def with_standing(text: str, runs: Runs, folder: str) -> str:

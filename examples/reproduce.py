@@ -8,10 +8,11 @@ here (kept in ``.reproduce``, with its output), and what has changed is printed:
 run at a time.
 
 Run ``python -m examples.reproduce``; with ``--status`` it runs nothing, and says which rows of the
-page are current. The exit status is 0 if every verdict is the expected one (a
-paper's claim that is refuted as expected among them), 1 if one is another, or if what was decided
-at the last run is now decided otherwise or open, or a script has failed. What was open and is now
-decided as expected is printed, too.
+page are current; with ``--short`` it runs the commands of ``examples/checks.toml``, and the pages
+then show where their verdicts are others. The exit status is 0 if every verdict is the expected one
+(a paper's claim that is refuted as expected among them), 1 if one is another, or if what was
+decided at the last run is now decided otherwise or open, or a script has failed. What was open and
+is now decided as expected is printed, too.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import re
 import subprocess
 import sys
 import time
@@ -28,7 +30,18 @@ from datetime import date
 from multiprocessing.pool import ThreadPool
 from typing import Any
 
-from examples.claims_page import OPEN, PAGE, RECORD, ROOT, missing, pages, standing
+from examples.claims_page import (
+    OPEN,
+    PAGE,
+    RECORD,
+    ROOT,
+    SHORT,
+    checks,
+    missing,
+    pages,
+    short,
+    standing,
+)
 from examples.common.claims import ROWS
 from examples.common.sources import Sources, differing, named, source, sources_of
 
@@ -198,6 +211,21 @@ def waiting(chosen: Sequence[str], runs: dict[str, Run], options: argparse.Names
     return sorted(todo, key=lambda job: job.guess)
 
 
+def run_short(chosen: Sequence[str]) -> dict[str, dict[str, str]]:
+    """The verdicts of the commands of examples/checks.toml, on the rows they stand beside."""
+    commands = [check["command"] for found in checks().values() for check in found]
+    verdicts = {text: of for text, of in short().items() if text in commands}
+    for module in [module for module in chosen if module in checks()]:
+        for check in checks()[module]:
+            text = check["command"]
+            told(text)
+            run, _ = execute(module, text.split()[3:], None)
+            rows = [row for row in run.rows if row["ran"]] if run else []
+            reached = [row for row in rows if re.search(check.get("rows", ""), row["text"])]
+            verdicts[text] = {row["text"]: row["verdict"] for row in reached}
+    return verdicts
+
+
 def run_all(chosen: Sequence[str], options: argparse.Namespace) -> tuple[dict[str, Run], list[str]]:
     """The runs of all scripts, and what went otherwise than expected."""
     runs = {module: run for module, run in recorded().items() if module in scripts()}
@@ -279,13 +307,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--force", action="store_true", help="run what has not changed, too")
     parser.add_argument("--page", action="store_true", help="write the pages from the last rows")
     parser.add_argument("--keep", action="store_true", help="leave docs/ as it is")
+    parser.add_argument("--short", action="store_true", help="run the short commands alone")
     parser.add_argument("--status", action="store_true", help="say which rows are current")
     options = parser.parse_args(arguments)
-    if options.page:
-        write(recorded())
-        return 0
     begun = time.monotonic()
     chosen = [m for m in scripts() if not options.only or any(part in m for part in options.only)]
+    if options.short:
+        text = json.dumps(run_short(chosen), ensure_ascii=False, indent=1)
+        SHORT.write_text(text + "\n", encoding="utf-8")
+        short.cache_clear()
+    if options.page or options.short:
+        write(recorded())
+        return 0
     if options.status:
         known = {module: asdict(run) for module, run in recorded().items() if module in chosen}
         print("\n".join(f"{module}: {standing(module, run)}" for module, run in known.items()))

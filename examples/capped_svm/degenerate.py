@@ -76,8 +76,9 @@ def kink_claims() -> list[Claim]:
         at_most("kink: slope to the left is −2γ/(1 + γ)", miss, 1e-6),
         Claim(
             "kink: a fixed point is stationary (as printed)",
-            f"γ=½: slope {half.slope(-1):.3f}, J(0)={half.value(0.0):.3f} < "
-            f"{half.value(half.point):.3f}=J(w*)",
+            "one sample x = y = 1, p = 2, γ = ½, ε = (γ/(1 + γ))² = 1/9: at w* = ⅔ the slope to "
+            f"the left is {half.slope(-1):.3f}, J(0) = {half.value(0.0):.3f} < J(w*) = "
+            f"{half.value(half.point):.3f}",
             half.slope(-1) >= -1e-6,
             expected=False,
             turns=f"a slope higher by {-half.slope(-1):.3f}",

@@ -55,8 +55,7 @@ def draw_kink(path: Path, gamma: float = 0.5) -> None:
     ax.annotate(text, at, (0.66, 0.08), arrowprops={"arrowstyle": "->"})
     ax.plot(0, kink.value(0.0), "k^")
     ax.annotate("J(0) = ε < J(w*)", (0, kink.value(0.0)), (-0.16, 0.03))
-    ax.set(
-        xlabel="w", ylim=(0, 1.2), title=f"one sample at the cap: x = y = 1, p = 2, γ = {gamma:g}"
-    )
+    case = f"x = y = 1, p = 2, γ = {gamma:g}, ε = {kink.eps:.3f}"
+    ax.set(xlabel="w", ylim=(0, 1.2), title=f"one sample at the cap: {case}")
     ax.legend(loc="upper right")
     figure.savefig(path, dpi=120)

@@ -48,6 +48,7 @@ from examples.capped_svm.passes import (
 from examples.capped_svm.runs import Run, descend, problems
 from examples.capped_svm.stationarity import Stationarity, measure_stationarity, stationarity_claims
 from examples.common.claims import print_claims, under
+from examples.common.quiet import quiet
 
 
 def print_runs(runs: list[Run], descents: list[Descent], ends: list[Stationarity]) -> None:
@@ -82,6 +83,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     return parser.parse_args(arguments)
 
 
+@quiet()
 def main(arguments: Sequence[str] | None = None) -> int:
     """Measure, print, draw; 0 if every claim came out as expected."""
     options = parse(arguments)

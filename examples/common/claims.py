@@ -143,6 +143,8 @@ def same(
     counts = f"{inside} of {n} within ±{margin:.3g}, {beyond} beyond"
     shown = f"{apart[0]}, margin {margin:g}" if n == 1 else counts
     turns = shift(apart, lambda of: together(one.within(margin) for one in of), -margin, margin)
+    if n == 1 and str(apart[0]) in measured:
+        shown = f"margin {margin:g}"
     measured = "; ".join(filter(None, (measured, shown)))
     return Claim(text, measured, together(verdicts), expected, turns=turns)
 
@@ -164,6 +166,8 @@ def greater(
     n, more, less = len(apart), verdicts.count(True), verdicts.count(False)
     shown = f"{apart[0]}" if n == 1 else f"{more} of {n} above {margin:g}, {less} below"
     turns = shift(apart, lambda of: together(one.above(margin) for one in of), margin)
+    if n == 1 and str(apart[0]) in measured:
+        shown = ""
     measured = "; ".join(filter(None, (measured, shown)))
     return Claim(text, measured, together(verdicts), expected, turns=turns)
 

@@ -33,7 +33,9 @@ def plot_stars(folder: Path, name: str, robust: Any) -> None:
     """The stars of CYG OB1, and two lines through them."""
     X, y = regression_set("starsCYG")
     with plotted(folder, name) as axes:
-        axes.plot(X, y, "o", color="0.5")
+        giants = X[:, 0] < 3.6  # of low temperature
+        axes.plot(X[~giants], y[~giants], "o", color="0.5")
+        axes.plot(X[giants], y[giants], "o", color="0.5", mfc="none", ms=9, label="four giants")
         ends = np.array([[X.min()], [X.max()]])
         for model, colour in _beside_least_squares(robust):
             line = model.fit(X, y).predict(ends)

@@ -42,11 +42,11 @@ def breakdown_claims(n: int = 30, d: int = 2) -> list[Claim]:
     return [
         Claim(
             f"{most} of {n} far outliers do not carry it off",
-            f"{stands:.2f}",
+            f"coefficients and intercept move by {stands:.2f} in norm, p = {d + 1}",
             stands < 3,
-            turns="an error of 3 or more",
+            turns="by 3 or more",
         ),
-        Claim(f"{most + 1} do", f"{falls:.0e}", falls > 100, turns="an error of at most 100"),
+        Claim(f"{most + 1} do", f"they move by {falls:.0e}", falls > 100, turns="by at most 100"),
     ]
 
 

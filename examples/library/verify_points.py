@@ -218,7 +218,8 @@ def breakdown_claims(repeats: int) -> tuple[list[Claim], Curves]:
                 turns="more than 10% right",
             ),
             Claim(
-                f"{name}: where it falls the loss does: no run from the truth ends lower",
+                f"{name}: where the fit is wrong, the loss is to blame: started at the true fit "
+                "the run ends no lower",
                 f"{np.mean(best):.0%} of {best.size * repeats} draws",
                 bool(np.mean(best) >= 0.98),
                 turns="more than 2% of the draws",

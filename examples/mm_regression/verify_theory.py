@@ -69,11 +69,11 @@ def breakdown_claims(n: int = 40, d: int = 2) -> list[Claim]:
     return [
         Claim(
             f"{most} of {n} far outliers do not carry it off",
-            f"{stands:.2f}",
+            f"coefficients and intercept move by {stands:.2f} in norm, p = {d + 1}",
             stands < 3,
-            turns="an error of 3 or more",
+            turns="by 3 or more",
         ),
-        Claim(f"{most + 1} do", f"{falls:.0e}", falls > 100, turns="an error of at most 100"),
+        Claim(f"{most + 1} do", f"they move by {falls:.0e}", falls > 100, turns="by at most 100"),
     ]
 
 
@@ -110,7 +110,7 @@ def normal_claims(repeats: int) -> list[Claim]:
             for s in range(repeats)
         ]
         apart = paired(1 / (1 / share + np.array(excess)) - share)
-        text = f"efficiency at c = {c} is {share:.0%}, not the next level"
+        text = f"efficiency at c = {c} is nearer to {share:.0%} than to another level"
         claims.append(same(text, apart, HALFWAY, measured=f"{share + apart.mean:.3f}"))
     return claims
 
@@ -141,7 +141,12 @@ def error_claims(repeats: int) -> list[Claim]:
     share = float(np.mean(covered))
     return [
         at_most("standard errors are how the fits vary, errors t₃", abs(ratio - 1), 0.1),
-        Claim("95% intervals cover", f"{share:.1%}", 0.9 < share < 0.98, turns="90% or 98%"),
+        Claim(
+            "95% intervals cover",
+            f"{share:.1%}, asked are more than 90% and less than 98%",
+            0.9 < share < 0.98,
+            turns="90% or 98%",
+        ),
     ]
 
 

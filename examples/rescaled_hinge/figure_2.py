@@ -83,8 +83,10 @@ def angle_claim(found: dict[str, Array], far: bool) -> Claim:
     rival = min(others, key=lambda name: float(found[name].mean()))
     text = f"figure 2, {FLIPS[far]}: rescaled is nearest to Bayes"
     nearer = mean_of(found[rival] - found["rescaled"])
-    shown = f"{nearer}° nearer than {rival}, the best of the others"
-    return greater(text, nearer, 0, far, shown)
+    way = "nearer to" if nearer.mean > 0 else "farther from"
+    shown = f"{abs(nearer.mean):.2f} ± {nearer.error:.2f}° {way} Bayes' line than {rival}"
+    measured = f"{shown}, the best of the others"
+    return replace(greater(text, nearer, 0, far), measured=measured)
 
 
 def mean_of(values: Array) -> Difference:

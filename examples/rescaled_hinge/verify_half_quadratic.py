@@ -344,7 +344,7 @@ def draw(folder: Path, curves: dict[str, dict[float, Array]]) -> Path:
     right.plot([10, 10], [3, 1e-8], color="k", lw=0.8)
     right.plot([1, 10], [3, 3], color="k", lw=0.8)
     arrow = {"arrowstyle": "->", "lw": 0.8}
-    right.annotate("97 % after 10 rounds", (10, 3), (13, 20), fontsize=9, arrowprops=arrow)
+    right.annotate("3 % left after 10 rounds", (10, 3), (13, 20), fontsize=9, arrowprops=arrow)
     right.set(xlabel="round", xlim=(0.5, 30), title="table 2")
     right.set(ylabel="decrease still to come, % of that in 30 rounds")
     if curves:

@@ -49,6 +49,7 @@ from dcprog.penalties import l2
 from dcprog.risk.risk import Risk
 from dcprog.rows.linear import binary_margins
 from examples.common.claims import Claim, Difference, greater, own, print_claims, same, under
+from examples.common.quiet import quiet
 
 Array = np.ndarray
 SHARE = 0.025
@@ -285,7 +286,8 @@ def table_claims(scores: Scores, largest: float) -> list[Claim]:
     for t in TABLES:
         pade, exact = tests[t, "Padé SSVM1"], tests[t, "exact SVM"]
         trimmed = mean_of(tests[t, "Padé, 10 starts"] - 97)
-        like = same("Padé does as the exact SVM does", mean_of(pade - exact), AS_PRINTED)
+        text = f"table {t}: Padé does as the exact SVM does"
+        like = same(text, mean_of(pade - exact), AS_PRINTED)
         restored = same(f"table {t}: the trimmed loss from 10 starts gets 97", trimmed, AS_PRINTED)
         claims += [*under(f"table {t}", [like]), *under("outlier filter", [restored])]
     return own(under("table I", claims))
@@ -518,6 +520,7 @@ def draw(folder: Path, displacements: Array, curves: dict[str, Array], scores: S
     plt.close("all")
 
 
+@quiet()
 def main(arguments: Sequence[str] | None = None) -> int:
     """Measure, print, draw; 0 if every claim came out as expected."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])

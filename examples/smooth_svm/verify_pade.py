@@ -95,7 +95,8 @@ def smoothing_claims(points: int) -> list[Claim]:
     beyond = float(pade(2 / eta, eta) - 2 / eta)
     sides = [[float(derivative(k, 1 / eta, eta, s)) for s in (-1, 1)] for k in range(1, 6)]
     jumps = [abs(left - right) for left, right in sides]  # P(−t) = P(t) − t: the same at −1/η
-    shown = ", ".join(f"{jump:.0e}" for jump in jumps[:4])
+    first = ", ".join(f"{jump:.0e}" for jump in jumps[:2])
+    four = ", ".join(f"{jump:.0e}" for jump in jumps[:4])
     curved = float(derivative(2, 1 / eta, eta, -1) * eta)
     printed = [float(pade(x / eta, eta, 11) * eta - max(x, Fraction(0))) for x in inside]
     jump, below = f"jumps by {-printed[-1]:.4f}/η", sum(g < 0 for g in printed)
@@ -108,7 +109,7 @@ def smoothing_claims(points: int) -> list[Claim]:
         ),
         Claim(
             "joins: P is four times differentiable, not five times",
-            f"jumps {shown}; {jumps[4]:.3g}·η⁴",
+            f"jumps of P′ to P⁗ {four} (tolerance 1e-3), of the fifth {jumps[4]:.3g}·η⁴",
             max(jumps[:4]) < 1e-3 and jumps[4] > 3,
             turns="a term (1 − η|t|)³",
         ),
@@ -141,7 +142,7 @@ def smoothing_claims(points: int) -> list[Claim]:
         ),
         Claim(
             "joins: P''(±1/η) = 0, so that P is of second order",
-            f"{curved:.0e}; jumps {shown}",
+            f"{curved:.0e}; jumps of P′ and P″ {first} (tolerance 1e-3)",
             max(abs(curved), *jumps[:2]) < 1e-3,
             corrected=True,
             turns="a term (1 − η|t|)²",

@@ -15,6 +15,8 @@ import pytest
 
 from examples import claims_page as pages
 from examples import reproduce as runner
+from examples.angle_svm.reproduce_srbct import PUBLISHED
+from examples.angle_svm.tables import METHODS, PENALTIES, published
 from examples.common import claims, sources
 from examples.common.claims import Claim, left_out, print_claims, under
 from examples.common.sources import imported, source
@@ -194,7 +196,7 @@ def test_nothing_of_the_library_s_own_theorems_holds_as_printed() -> None:
     page = pages.paper_page(RECORD, "library")
     assert "| **descent** | " in page
     assert "holds as printed" not in page
-    assert "| 7 | 0 | 0 | 0 | 0 | 28 |" in pages.summary(RECORD)
+    assert "| 7 | 0 | 0 | 0 | 0 | holds: 28 |" in pages.summary(RECORD)
 
 
 def test_a_claim_of_ours_is_printed_as_one(capsys: pytest.CaptureFixture[str]) -> None:
@@ -217,6 +219,28 @@ def test_every_command_is_short_reaches_rows_and_is_one_that_its_options_allow()
             options = {word for word in words[3:] if word.startswith("--")}
             text = source(script).read_text("utf-8")
             assert [word for word in options if f'"{word}"' not in text] == []
+
+
+def test_verdicts_of_short_commands_are_of_rows_on_record() -> None:
+    """After a change of either: python -m examples.reproduce --short."""
+    commands = {c["command"]: s for s, found in pages.checks().items() for c in found}
+    assert set(pages.short()) == set(commands)
+    for command, found in pages.short().items():
+        assert found, command
+        assert set(found) <= {row["text"] for row in RECORD[commands[command]]["rows"]}
+
+
+def test_a_row_that_a_short_command_turns_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    check = {"command": "python -m a --b", "seconds": 5, "cut": "less"}
+    found = {"one": "open", "two": "holds as printed"}
+    monkeypatch.setattr(pages, "checks", lambda: {"a": [check]})
+    monkeypatch.setattr(pages, "short", lambda: {check["command"]: found})
+    known: dict[str, Any] = {"script": "a", "seconds": 9.0, "as_expected": True, "evidence": ""}
+    rows = [row_of(text, "holds as printed", **known) for text in found]
+    rows = [{**row, "short": pages.otherwise(row)} for row in rows]
+    assert "(5 s; less; of these 2 it turns 1 to open)" in pages.how(rows)
+    assert "| holds as printed (short: open) |" in pages.table(rows)
+    assert pages.table(rows).count("short:") == 1
 
 
 def test_a_row_that_no_short_command_reaches_says_how_long_the_full_run_is(
@@ -272,6 +296,25 @@ def test_every_reading_is_one_of_rows_on_record() -> None:
 def test_a_row_of_cells_is_refuted_by_half_of_them(measured: str, verdict: str) -> None:
     row = row_of("cells", "refuted", measured)
     assert (row | pages.joint(row))["verdict"] == verdict
+
+
+def test_a_number_is_not_said_twice() -> None:
+    apart = claims.Difference(1.0, 0.1)
+    assert claims.greater("", apart, measured=f"{apart} points").measured == "+1.00 ± 0.10 points"
+    assert claims.greater("", apart, measured="two").measured == "two; +1.00 ± 0.10"
+    same = claims.same("", apart, 2, measured=f"{apart} points")
+    assert same.measured == "+1.00 ± 0.10 points; margin 2"
+
+
+def test_table_6_of_the_angle_paper_is_the_one_compared_with() -> None:
+    note = pages.papers()["angle_svm"]["notes"]["section 5.2, text"]
+    cells = [[float(n) for n in re.findall(r"\d+\.\d{4}", line)] for line in note.splitlines()]
+    rows = [numbers for numbers in cells if numbers]
+    for rate, columns in ((0.0, slice(3)), (0.1, slice(3, 6))):
+        found = published(PUBLISHED[rate])
+        assert [row[columns] for row in rows] == [
+            [found[method, penalty] for penalty in PENALTIES] for method in METHODS
+        ]
 
 
 def test_what_was_measured_of_cells_is_put_in_words() -> None:

@@ -161,4 +161,4 @@ def test_breakdown(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(points, "stands", lambda *case: (plain(*case)[0],) * 2 + (False,))
     missed = unexpected(points.breakdown_claims(2)[0])
     assert any("the raced starts withstand" in text for text in missed)
-    assert any("where it falls" in text for text in missed)
+    assert any("the loss is to blame" in text for text in missed)

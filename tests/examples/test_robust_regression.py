@@ -130,7 +130,7 @@ def test_an_efficiency_of_the_next_level_is_noticed(monkeypatch: pytest.MonkeyPa
     assert unexpected(mm_theory.normal_claims(10)) == []
     monkeypatch.setattr(mm_theory, "MMRegressor", lambda c: MMRegressor(c=3.882662))
     (missed,) = unexpected(mm_theory.normal_claims(10))
-    assert missed == "efficiency at c = 4.685061 is 95%, not the next level"
+    assert missed == "efficiency at c = 4.685061 is nearer to 95% than to another level"
 
 
 def test_standard_errors_of_another_size_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -77,6 +77,12 @@ def test_the_page_says_of_each_paper_what_is_so() -> None:
         for folder in pages.papers()
     }
     now = {script: sources.sources_of(script) for script in RECORD}
+    old = sum(
+        sources.differing(run["sources"], now[script]) != [] for script, run in RECORD.items()
+    )
+    said = f"The rows of {old} of {len(RECORD)} scripts are of older sources"
+    assert said in pages.standings(written["claims.md"], RECORD)
+    assert said not in written["claims.md"]
     for script, run in RECORD.items():
         folder = script.split(".")[1]
         page, built = written[f"claims/{folder}.md"], built_of[folder]
