@@ -229,7 +229,7 @@ OURS |= {"Padé, one-step filter": 86.0, "Padé, trimmed": 88.0}
 @pytest.mark.parametrize(
     ("changed", "text"),
     [
-        ({"exact SVM": 90.0}, "Padé does as the exact SVM does"),
+        ({"exact SVM": 90.0}, "table I: Padé does as the exact SVM does"),
         ({"Padé, 10 starts": 90.0}, "table I: the trimmed loss from 10 starts gets 97"),
     ],
 )
