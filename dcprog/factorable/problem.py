@@ -25,7 +25,7 @@ from dcprog.foundation.tolerances import (
     ROUNDING,
 )
 from dcprog.majorants.affine import declared_bounds
-from dcprog.majorants.feasibility import LEAST_SIZE, Feasibility, parts_of_one_size
+from dcprog.majorants.feasibility import LEAST_SIZE, Feasibility
 from dcprog.majorants.tree import Values, short
 from dcprog.majorants.user_problem import Points, check_data, declared_kinds, freeze
 
@@ -252,8 +252,7 @@ class FactorableProblem:
         self.points = Points(sorted(problem.variables(), key=lambda v: v.id))
         self._objective = self.sign * frozen.objective.args[0]
         self._demands = demands = [c for c in frozen.constraints if c.variables()]
-        parts = [part for c in demands for part, _ in parts_of_one_size(c)]
-        self._feasibility = Feasibility(parts, [], self.points.variables)
+        self._feasibility = Feasibility(demands, [], self.points.variables)
         translation = Translation(self.points.variables)
         self.terms = translation.terms
         (self.objective,) = translation(self._objective)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial, reduce
+from functools import reduce
 from operator import or_
 from typing import Any
 
@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 from cvxpy.constraints.zero import Equality, Zero
 
-from dcprog.foundation.arrays import dense
+from dcprog.foundation.arrays import Array, dense, unvec, vec
 from dcprog.foundation.kept_values import values_kept
 from dcprog.majorants.tree import Values
 
@@ -33,67 +33,241 @@ class Miss:
 # Terms that vanish at a point count with this share of their usual size, around the start of a run
 # or over a box.
 LEAST_SIZE = 1e-3
+# Entries whose usual sizes differ by more than this factor are not compared.
+APART = 1e3
+TRIED = 4  # points of size 1 at which usual sizes are measured
 
 
-@dataclass
 class _Demand:
-    """A constraint, the attributes of a variable or an e ≤ 0, and the size of its terms.
+    """What is asked of some entries: their violations, and the sizes of their terms.
+
+    The violation of an entry counts relative to the largest size in its group, the entries of about
+    one usual size: beside ``1e6 * x[0] <= 1e6``, any x[1] would meet ``1e-6 * x[1] <= 2e-6``.
+    Arrays are flat, column by column.
 
     Attributes
     ----------
-    violation : function of Values
-        The largest violation of an entry.
-    sides : sequence of cvxpy expressions
-        The largest absolute value of their entries is a size.
-    expression : cvxpy expression, optional
-        The size of its terms counts too, and its constants are a size at every point.
-    least : float or None
-        The size around the start of a run; None before it is learnt.
+    least : array
+        Sizes around the start of a run; 0 before they are learnt.
     """
 
-    violation: Callable[[Values], float]
-    sides: Sequence[Any]
-    expression: cp.Expression | None = None
-    least: float | None = None
-    _constant: float | None = None
+    def __init__(self, variables: Sequence[cp.Variable], n: int) -> None:
+        self._variables = variables
+        self._n = n
+        self.least = np.zeros(n)
+        self.forget()
 
-    @staticmethod
-    def of(constraint: Any) -> _Demand:
-        """The demand of a convex constraint."""
-        violation = partial(_residual, constraint)
-        if isinstance(constraint, cp.constraints.Inequality | Equality | Zero):
-            return _Demand(violation, [constraint.expr], constraint.expr)
-        return _Demand(violation, constraint.args)
+    def violation(self, values: Values) -> Array:
+        """The violations of the entries."""
+        raise NotImplementedError
 
-    def size(self, values: Values) -> float:
-        """The size of the terms at a point."""
-        sizes = [np.abs(values.array(side)) for side in self.sides]
-        if self.expression is not None:
-            sizes.append(values.magnitude(self.expression))
-        return max((_largest(np.where(np.isfinite(s), s, 0.0)) for s in sizes), default=0.0)
+    def terms(self, values: Values) -> Array:
+        """The sizes of the entries' terms."""
+        raise NotImplementedError
 
-    @property
-    def constant(self) -> float:
-        """The size of the constants; 0 if there are none."""
-        if self._constant is None:
-            self._constant = 0.0
-            if self.expression is not None:
-                self._constant = _largest(Values().magnitude(self.expression, of_constants=True))
-        return self._constant
+    def constants(self) -> Array:
+        """The sizes of the entries' constants."""
+        return np.zeros(self._n)
 
     def forget(self) -> None:
-        """Forget the size of the constants: Parameters change between runs."""
-        self._constant = None
+        """Forget the groups and the constants: Parameters have changed."""
+        self._groups: list[Any] | None = None
+        self._constant: Array | None = None
+
+    def size(self, values: Values) -> Array:
+        """For each entry, the largest size in its group."""
+        return self._in_groups(self.terms(values))
+
+    @property
+    def constant(self) -> Array:
+        """For each entry, the largest constant in its group; 0 if there are none."""
+        if self._constant is None:
+            self._constant = self._in_groups(self.constants())
+        return self._constant
 
     def missed(self, values: Values) -> Miss:
         """The violation at a point."""
         worst = self.violation(values)
-        if worst == 0:
+        if not np.any(worst):
             return Miss()
-        if not np.isfinite(worst):  # outside a domain
+        if not np.all(np.isfinite(worst)):  # outside a domain
             return Miss(np.inf, np.inf)
-        size = max(self.size(values), self.constant or LEAST_SIZE * (self.least or 0.0))
-        return Miss(worst, worst / (size or 1.0))
+        least = np.where(self.constant > 0, self.constant, LEAST_SIZE * self.least)
+        size = np.maximum(self.size(values), least)
+        return Miss(_largest(worst), _largest(worst / np.where(size > 0, size, 1.0)))
+
+    def _in_groups(self, sizes: Array) -> Array:
+        """For each entry, the largest of these sizes in its group."""
+        if self._groups is None:
+            self._groups = _of_one_size(self._usual()) if self._n > 1 else [slice(None)]
+        largest = np.empty(self._n)
+        for group in self._groups:
+            largest[group] = _largest(sizes[group])
+        return largest
+
+    def _usual(self) -> Array:
+        """The sizes of the entries at points of size 1; where these are outside a domain, here."""
+        here = self._tried(Values())
+        usual = np.max([self._tried(v) for v in _points_tried(self._variables)], axis=0)
+        return np.where(usual > 0, usual, here) + self.constants()
+
+    def _tried(self, values: Values) -> Array:
+        """The sizes of the entries' terms; 0 outside a domain."""
+        try:
+            with np.errstate(all="ignore"):
+                return self.terms(values)
+        except (ValueError, ArithmeticError):
+            return np.zeros(self._n)
+
+
+class _Entries(_Demand):
+    """An expression's entries are to be ≤ 0, ≥ 0 or 0.
+
+    Parameters
+    ----------
+    expression : cvxpy expression
+    excess : function
+        The violations, of the entries' values.
+    """
+
+    def __init__(self, expression: cp.Expression, excess: Callable[[Array], Array]) -> None:
+        super().__init__(expression.variables(), expression.size)
+        self.expression = expression
+        self._excess = excess
+
+    def violation(self, values: Values) -> Array:
+        """The violations of the entries."""
+        return self._excess(vec(values.array(self.expression)))
+
+    def terms(self, values: Values) -> Array:
+        """The sums of the absolute values of the entries' terms."""
+        terms = vec(values.magnitude(self.expression))
+        return np.maximum(_size(vec(values.array(self.expression))), terms)
+
+    def constants(self) -> Array:
+        """The sums of the absolute values of the entries' constants."""
+        return vec(Values().magnitude(self.expression, of_constants=True))
+
+
+class _SecondOrderCones(_Demand):
+    """Norms of columns or rows of X are to be ≤ the entries of t."""
+
+    def __init__(self, cones: Any) -> None:
+        super().__init__(cones.variables(), cones.args[0].size)
+        self._cones = cones
+
+    def violation(self, values: Values) -> Array:
+        """The violation of each cone."""
+        t, X = (values.array(arg) for arg in self._cones.args)
+        return _above(vec(np.linalg.norm(X, axis=self._cones.axis)) - vec(t))
+
+    def terms(self, values: Values) -> Array:
+        """The largest absolute value in each cone."""
+        t, X = (_size(values.array(arg)) for arg in self._cones.args)
+        return np.maximum(vec(t), vec(np.max(X, axis=self._cones.axis, initial=0.0)))
+
+
+class _Cone(_Demand):
+    """Arguments are to be in a cone."""
+
+    def __init__(self, cone: Any) -> None:
+        super().__init__(cone.variables(), 1)
+        self._cone = cone
+
+    def violation(self, values: Values) -> Array:
+        """The largest violation."""
+        if any(np.any(np.isnan(values.array(arg))) for arg in self._cone.args):
+            return np.array([np.inf])
+        try:
+            return np.array([_largest(np.asarray(self._cone.violation(), dtype=float))])
+        except Exception:  # shapes that a cone's projection does not expect
+            return np.array([np.inf])
+
+    def terms(self, values: Values) -> Array:
+        """The largest absolute value of an argument."""
+        return np.array([max(_largest(_size(values.array(arg))) for arg in self._cone.args)])
+
+
+class _Attributes(_Demand):
+    """A variable is to have its declared attributes, apart from bounds."""
+
+    def __init__(self, variable: cp.Variable) -> None:
+        super().__init__([variable], 1)
+        self._variable = variable
+
+    def violation(self, values: Values) -> Array:
+        """The largest violation."""
+        return np.array([_distance_to_attributes(self._variable)])
+
+    def terms(self, values: Values) -> Array:
+        """The largest absolute value of the variable."""
+        return np.array([_largest(_size(values.array(self._variable)))])
+
+
+def _demand(constraint: Any) -> _Demand:
+    """The demand of a convex constraint."""
+    excess = next((f for kinds, f in _EXCESS.items() if isinstance(constraint, kinds)), None)
+    if excess is not None:
+        return _Entries(constraint.expr, excess)
+    return (_SecondOrderCones if isinstance(constraint, cp.SOC) else _Cone)(constraint)
+
+
+def _demands(variable: cp.Variable) -> list[_Demand]:
+    """The demands of a variable's attributes and bounds."""
+    lower, upper = variable.attributes["bounds"] or (None, None)
+    sides = [] if lower is None else [variable >= lower, variable <= upper]
+    return [_Attributes(variable), *map(_demand, sides)]
+
+
+def _above(values: Array) -> Array:
+    return np.maximum(values, 0.0)
+
+
+def _below(values: Array) -> Array:
+    return np.maximum(-values, 0.0)
+
+
+_EXCESS: dict[tuple[type, ...], Callable[[Array], Array]] = {
+    (cp.constraints.Inequality, cp.constraints.NonPos): _above,
+    (cp.constraints.NonNeg,): _below,
+    (Equality, Zero): np.abs,
+}
+
+
+def _of_one_size(sizes: Array) -> list[Any]:
+    """Groups of entries by their sizes, in steps of ``APART`` down from the largest.
+
+    Entries of size 0 are in the first group. If no entry is more than a step below the largest,
+    there is one group, a slice.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> _of_one_size(np.array([1e6, 1e-6, 1.0, 0.0]))
+    [array([0, 3]), array([2]), array([1])]
+    """
+    decades = np.log10(np.where(sizes > 0, sizes, np.max(sizes) or 1.0))
+    below = np.max(decades) - decades
+    if np.all(below <= np.log10(APART)):
+        return [slice(None)]
+    steps = np.floor(below / np.log10(APART))
+    return [np.flatnonzero(steps == step) for step in np.unique(steps)]
+
+
+def _points_tried(variables: Sequence[cp.Variable]) -> Iterator[Values]:
+    """Values at random points, entries of sizes from 1/2 to 1; every second point is positive."""
+    rng = np.random.default_rng(0)
+    with values_kept(variables):
+        for k in range(TRIED):
+            for variable in variables:
+                x = rng.uniform(0.5, 1.0, variable.shape)
+                variable.save_value(x if k % 2 else x * rng.choice([-1.0, 1.0], variable.shape))
+            yield Values()
+
+
+def _size(array: Array) -> Array:
+    """Absolute values; 0 for those that are not finite."""
+    return np.where(np.isfinite(array), np.abs(array), 0.0)
 
 
 class Feasibility:
@@ -112,8 +286,8 @@ class Feasibility:
 
     Attributes
     ----------
-    sizes : list of float
-        Sizes of the nonconvex constraints, as last learnt.
+    sizes : list of array
+        Sizes of the nonconvex constraints' entries, as last learnt.
     """
 
     def __init__(
@@ -122,10 +296,14 @@ class Feasibility:
         nonconvex: Sequence[cp.Expression],
         variables: Sequence[cp.Variable],
     ) -> None:
-        bounded = [v for v in variables if any(v.attributes.values())]
-        self._convex = [_Demand.of(c) for c in convex]
-        self._convex += [_Demand(partial(_outside, v), [v]) for v in bounded]
-        self._nonconvex = [_Demand(partial(_excess, e), [e], e) for e in nonconvex]
+        self._convex = [_demand(c) for c in convex]
+        self._convex += [d for v in variables if any(v.attributes.values()) for d in _demands(v)]
+        self._nonconvex = [_Entries(e, _above) for e in nonconvex]
+
+    def forget(self) -> None:
+        """Forget the sizes of constants and coefficients: Parameters have changed."""
+        for demand in (*self._convex, *self._nonconvex):
+            demand.forget()
 
     def learn(
         self, points: Iterable[Values], *, narrower: bool = False, convex: bool = True
@@ -143,29 +321,30 @@ class Feasibility:
         """
         learning = [*self._convex, *self._nonconvex] if convex else self._nonconvex
         before = [demand.least for demand in learning]
-        for demand in (*self._convex, *self._nonconvex):
-            demand.forget()
         for k, values in enumerate(points):
             for demand in learning:
                 if k == 0:
                     demand.least = demand.size(values)
-                elif demand.constant == 0:  # else one point is enough: its constant sets its size
-                    demand.least = max(demand.least or 0.0, demand.size(values))
+                elif not np.all(demand.constant):  # a constant sets its group's size at any point
+                    least = np.maximum(demand.least, demand.size(values))
+                    demand.least = np.where(demand.constant > 0, demand.least, least)
         for demand, size in zip(learning, before, strict=True):
-            if narrower and size is not None:
-                known = max(demand.least or 0.0, LEAST_SIZE * size)
-                demand.least = min(size, known) or size
+            if narrower:
+                demand.least = np.minimum(size, np.maximum(demand.least, LEAST_SIZE * size))
 
     def extend(self, values: Values) -> None:
         """Learn from a point of the run the sizes of constraints that were 0 around its start."""
         for demand in (*self._convex, *self._nonconvex):
-            if demand.least == 0:
-                demand.least = demand.size(values)
+            if not np.all(demand.least):
+                demand.least = np.where(demand.least > 0, demand.least, demand.size(values))
 
     @property
-    def sizes(self) -> list[float]:
-        """The sizes of the nonconvex constraints' terms around the start; 1 if they are 0."""
-        return [demand.least or 1.0 for demand in self._nonconvex]
+    def sizes(self) -> list[Array]:
+        """The sizes of the nonconvex constraints' entries around the start; 1 if they are 0."""
+        return [
+            unvec(np.where(demand.least > 0, demand.least, 1.0), demand.expression.shape)
+            for demand in self._nonconvex
+        ]
 
     def convex(self, values: Values) -> Miss:
         """The largest violation of convex constraints and declared attributes."""
@@ -180,115 +359,10 @@ class Feasibility:
         return self.convex(values) | self.nonconvex(values)
 
 
-# Entries of a vector whose sizes differ by more than this factor are constraints of their own.
-APART = 1e3
-TRIED = 4  # points: at one of them an entry's terms are of their usual size
+def _distance_to_attributes(variable: cp.Variable) -> float:
+    """The largest violation of a variable's declared attributes (nonneg, PSD …), bounds apart.
 
-
-def of_one_size(expression: cp.Expression) -> list[npt.NDArray[np.intp] | None]:
-    """Groups of entries whose terms are of about one size; None stands for all entries.
-
-    A violation counts relative to a constraint's largest entry, which hides those of entries that
-    are far smaller, as in ``[1e6, 1e-6] * x <= [1e6, 1e-6]``.
-
-    Parameters
-    ----------
-    expression : cvxpy expression
-        Compared with 0 in a constraint. Sizes are measured at a few points of size 1.
-
-    Examples
-    --------
-    >>> import cvxpy as cp, numpy as np
-    >>> x = cp.Variable(3)
-    >>> of_one_size(x - 1), of_one_size(cp.multiply([1e6, 1e-6, 1], x))
-    ([None], [array([0]), array([2]), array([1])])
-    """
-    if expression.size < 2:
-        return [None]
-    sizes = np.max([_usual(v, expression) for v in _points_tried(expression)], axis=0)
-    most = np.max(sizes)
-    if not np.any((sizes > 0) & (sizes < most / APART)):
-        return [None]
-    steps = np.floor(np.log(most / np.where(sizes > 0, sizes, most)) / np.log(APART))
-    return [np.flatnonzero(steps == step) for step in np.unique(steps)]
-
-
-def _points_tried(expression: cp.Expression) -> Iterator[Values]:
-    """Values at random points whose entries have sizes between 1/2 and 1; half are positive."""
-    rng, variables = np.random.default_rng(0), expression.variables()
-    with values_kept(variables):
-        for k in range(TRIED):
-            for variable in variables:
-                x = rng.uniform(0.5, 1.0, variable.shape)
-                variable.save_value(x if k % 2 else x * rng.choice([-1.0, 1.0], variable.shape))
-            yield Values()
-
-
-def _usual(values: Values, expression: cp.Expression) -> npt.NDArray[Any]:
-    """The sizes of the entries' terms; 0 where the point is outside a domain."""
-    try:
-        with np.errstate(all="ignore"):
-            return np.ravel(values.magnitude(expression), order="F")
-    except (ValueError, ArithmeticError):
-        return np.zeros(expression.size)
-
-
-def entries(expression: cp.Expression, places: npt.NDArray[np.intp] | None) -> cp.Expression:
-    """The entries of a group, as a vector; the expression itself if they are all of them."""
-    return expression if places is None else cp.vec(expression, order="F")[places]
-
-
-def parts_of_one_size(
-    constraint: cp.Constraint,
-) -> list[tuple[cp.Constraint, npt.NDArray[np.intp] | None]]:
-    """A constraint as constraints on groups of entries of about one size, with their places."""
-    compared = cp.constraints.Inequality, Equality, Zero, cp.NonNeg
-    groups = of_one_size(constraint.expr) if isinstance(constraint, compared) else [None]
-    if len(groups) == 1:
-        return [(constraint, None)]
-    parts = [entries(constraint.expr, places) for places in groups]
-    if isinstance(constraint, cp.NonNeg):
-        made = [cp.NonNeg(part) for part in parts]
-    elif isinstance(constraint, cp.constraints.Inequality):
-        made = [part <= 0 for part in parts]
-    else:
-        made = [part == 0 for part in parts]
-    return list(zip(made, groups, strict=True))
-
-
-def _excess(expression: cp.Expression, values: Values) -> float:
-    """The largest entry of an expression that should be at most 0."""
-    return _largest(np.maximum(values.array(expression), 0.0))
-
-
-def _residual(constraint: cp.Constraint, values: Values) -> float:
-    """The largest entry of a convex constraint's violation."""
-    if isinstance(constraint, cp.constraints.Inequality | cp.NonPos):
-        return _excess(constraint.expr, values)
-    if isinstance(constraint, Equality | Zero):
-        return _largest(np.abs(values.array(constraint.expr)))
-    args = [values.array(arg) for arg in constraint.args]
-    if any(np.any(np.isnan(arg)) for arg in args):
-        return np.inf
-    if isinstance(constraint, cp.NonNeg):
-        return _largest(np.maximum(-args[0], 0.0))
-    if isinstance(constraint, cp.constraints.SOC):
-        return _largest(np.maximum(np.linalg.norm(args[1], axis=constraint.axis) - args[0], 0.0))
-    try:
-        return _largest(np.asarray(constraint.violation(), dtype=float))
-    except Exception:  # shapes that a cone's projection does not expect
-        return np.inf
-
-
-def _outside(variable: cp.Variable, values: Values) -> float:
-    return distance_to_attributes(variable)
-
-
-def distance_to_attributes(variable: cp.Variable) -> float:
-    """The largest violation of a variable's declared attributes (nonneg, PSD, bounds …).
-
-    cvxpy's own ``project`` leaves a value as it is if a variable has two attributes, or bounds
-    that hold Parameters.
+    cvxpy's own ``project`` leaves a value as it is if a variable has two attributes.
     """
     attributes = variable.attributes
     value = dense(variable.value)
@@ -297,9 +371,6 @@ def distance_to_attributes(variable: cp.Variable) -> float:
         away.append(_largest(-value))
     if attributes["nonpos"] or attributes["neg"]:
         away.append(_largest(value))
-    if attributes["bounds"] is not None:
-        lower, upper = (b.value if isinstance(b, cp.Expression) else b for b in variable.bounds)
-        away += [_largest(lower - value), _largest(value - upper)]
     if attributes["diag"]:
         away.append(_largest(np.abs(value - np.diag(np.diag(value)))))
     if attributes["symmetric"] or attributes["PSD"] or attributes["NSD"]:

@@ -122,8 +122,9 @@ class Modes:
         self._options = options
         self._problems: dict[str, cp.Problem] = {}
         self._portfolios: dict[str, Portfolio] = {}
-        self._prices = [cp.Parameter(nonneg=True, value=1.0) for _ in self._nonconvex]
-        self._slacks = [cp.Variable(f.expression.shape, nonneg=True) for f in self._nonconvex]
+        shapes = [f.expression.shape for f in self._nonconvex]
+        self._prices = [cp.Parameter(s, nonneg=True, value=np.ones(s)) for s in shapes]
+        self._slacks = [cp.Variable(s, nonneg=True) for s in shapes]
         self._margin = cp.Parameter(nonneg=True, value=0.0)
         self._parameters: dict[str, list[cp.Parameter]] = {}  # a name, and one of each variable
 
@@ -153,7 +154,7 @@ class Modes:
             case "penalty" | "restore":
                 pairs = list(zip(self._nonconvex, self._slacks, strict=True))
                 prices = zip(self._prices, self._slacks, strict=True)
-                price = sum(p * cp.sum(s) for p, s in prices)
+                price = sum(cp.sum(cp.multiply(p, s)) for p, s in prices)
                 relaxed = [*self._always, *(frame.expression <= s for frame, s in pairs)]
                 return price if mode == "restore" else objective + price, relaxed
             case "pulled":
@@ -175,12 +176,12 @@ class Modes:
         return self.problem(mode).constraints[len(self._always) :]
 
     @property
-    def prices(self) -> list[float]:
-        """The price of the slacks of each nonconvex constraint."""
-        return [float(parameter.value) for parameter in self._prices]
+    def prices(self) -> list[Array]:
+        """The prices of the slacks of each nonconvex constraint."""
+        return [parameter.value for parameter in self._prices]
 
-    def set_prices(self, prices: Sequence[float]) -> None:
-        """Set the price of the slacks of each nonconvex constraint."""
+    def set_prices(self, prices: Sequence[Array]) -> None:
+        """Set the prices of the slacks of each nonconvex constraint."""
         for parameter, price in zip(self._prices, prices, strict=True):
             parameter.value = price
 
@@ -365,6 +366,8 @@ class MajorisedProblem:
         """Forget all that earlier runs have left; compiled problems stay."""
         self.modes.reset()
         self.context.begin()
+        self.feasibility.forget()
+        self.domain.forget()
         self.mode = "feasible"
         self.attempts: list[Attempt] = []
         self.start_solver = ""

@@ -8,7 +8,6 @@ from typing import Any
 
 import cvxpy as cp
 import numpy as np
-import numpy.typing as npt
 import scipy.sparse as sp
 from cvxpy.atoms import Pnorm, PnormApprox
 from cvxpy.atoms.affine.add_expr import AddExpression
@@ -18,10 +17,9 @@ from cvxpy.atoms.atom import Atom
 from cvxpy.atoms.elementwise.elementwise import Elementwise
 from cvxpy.constraints.zero import Equality, Zero
 
-from dcprog.foundation.arrays import unvec, vec
+from dcprog.foundation.arrays import vec
 from dcprog.foundation.errors import NotMajorizable
 from dcprog.majorants.affine import Box, jacobian, offset_of
-from dcprog.majorants.feasibility import entries, of_one_size, parts_of_one_size
 from dcprog.majorants.rules.products import exact_form
 from dcprog.majorants.tree import Values, short
 
@@ -156,22 +154,13 @@ class Split:
         form = None if expression.is_convex() else exact_form(expression, self.signs)
         if form is not None:
             expression, factor = form.expression, form.factor
-        for places in of_one_size(expression):
-            part = entries(expression, places)
-            origin = Origin(constraint.id, sign, factor, expression.shape, places)
-            if part.is_convex():
-                self.convex.append(part <= 0)
-                self.sides[self.convex[-1].id] = origin
-            else:
-                self.nonconvex.append(part)
-                self.origins.append([origin])
-
-    def keep(self, constraint: cp.Constraint) -> None:
-        """Add a convex constraint of the user's."""
-        for part, places in parts_of_one_size(constraint):
-            self.convex.append(part)
-            if places is not None:
-                self.sides[part.id] = Origin(constraint.id, 1, 1.0, constraint.shape, places)
+        origin = Origin(constraint.id, sign, factor)
+        if expression.is_convex():
+            self.convex.append(expression <= 0)
+            self.sides[self.convex[-1].id] = origin
+        else:
+            self.nonconvex.append(expression)
+            self.origins.append([origin])
 
     def stacked(self) -> Split:
         """Constraints with numbers of one form and about one size put into vectors.
@@ -202,24 +191,14 @@ class Split:
 
 @dataclass(frozen=True)
 class Origin:
-    """The id of a user's constraint, and the factor of a multiplier in that constraint's own.
+    """The user's constraint that a part comes from.
 
-    The multiplier is of the entries at some places of an expression with that shape; None: of all.
+    The user's multiplier is the part's times the sign and the factor.
     """
 
     constraint: int
     sign: int
     factor: cp.Expression | float = 1.0
-    shape: tuple[int, ...] = ()
-    places: npt.NDArray[np.intp] | None = None
-
-    def spread(self, dual: Any) -> Any:
-        """The multiplier with zeros for all other entries."""
-        if self.places is None:
-            return dual
-        whole = np.zeros(int(np.prod(self.shape)))
-        whole[self.places] = dual
-        return unvec(whole, self.shape)
 
 
 def split(constraints: Sequence[cp.Constraint], signs: Box | None = None) -> Split:
@@ -242,7 +221,7 @@ def split(constraints: Sequence[cp.Constraint], signs: Box | None = None) -> Spl
     parts = Split(signs=signs or Box())
     for constraint in constraints:
         if constraint.is_dcp():
-            parts.keep(constraint)
+            parts.convex.append(constraint)
         elif isinstance(constraint, cp.constraints.Inequality):
             parts.ask(constraint.expr, constraint)
         elif isinstance(constraint, Equality | Zero):

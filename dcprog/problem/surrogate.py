@@ -211,7 +211,7 @@ class ProblemSurrogate:
         self.starts = Starts(self.majorised, self.sizes)
         self.restoring = False
         self._price = Price()
-        self._weights: list[float] = []
+        self._weights: list[Array] = []
         self.firmness = 1.0
         self.paying = False
         self.hasty = False
@@ -370,7 +370,7 @@ class ProblemSurrogate:
         frames = self.majorised.constraints
         expressions = (f.expression if majorised else f.node for f in frames)
         return sum(
-            w * float(np.sum(np.maximum(values.array(e), 0)))
+            float(np.sum(w * np.maximum(values.array(e), 0)))
             for w, e in zip(self._weights, expressions, strict=True)
         )
 

@@ -124,7 +124,7 @@ def _found(surrogate: ProblemSurrogate, deadline: Deadline) -> dict[int, Any] | 
     duals = problem.modes.portfolio(problem.mode).duals(KNOWN_DIGITS, deadline.left)
     majorised = [duals[c.id] for c in problem.modes.majorised(problem.mode)]
     if problem.penalised and any(
-        np.max(dual) > SPENT * price
+        np.any(dual > SPENT * price)
         for dual, price in zip(majorised, problem.modes.prices, strict=True)
     ):
         return None
@@ -133,7 +133,7 @@ def _found(surrogate: ProblemSurrogate, deadline: Deadline) -> dict[int, Any] | 
     def count(dual: Any, origin: Origin) -> None:
         factor = origin.factor
         scale = factor if isinstance(factor, float) else Values().array(factor)
-        key, dual = origin.constraint, origin.spread(dual)
+        key = origin.constraint
         total[key] = total.get(key, 0.0) + origin.sign * scale * np.reshape(
             dual, np.shape(scale) or np.shape(dual), order="F"
         )

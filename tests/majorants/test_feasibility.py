@@ -9,7 +9,7 @@ import cvxpy as cp
 import numpy as np
 import pytest
 
-from dcprog.majorants.feasibility import LEAST_SIZE, Feasibility, distance_to_attributes
+from dcprog.majorants.feasibility import LEAST_SIZE, Feasibility
 from dcprog.majorants.tree import Values
 from dcprog.problem.split_constraints import split
 
@@ -88,6 +88,14 @@ def test_the_relative_miss_has_no_unit(build: Any, unit: float) -> None:
     assert 0 < usual.relative <= 1
 
 
+def test_bounds_of_different_sizes_are_not_compared() -> None:
+    x = cp.Variable(2, bounds=[0, [1e8, 1]])
+    feasibility = Feasibility([], [], [x])
+    for value, least, most in ((1.01, 1e-3, 1e-1), (1 + 1e-9, 1e-10, 1e-8)):
+        x.save_value(np.array([1e8, value]))
+        assert least < feasibility.all(Values()).relative < most
+
+
 def test_where_terms_vanish_those_of_the_start_count() -> None:
     x = cp.Variable(name="x")
     for near in (0.0, -1e-9):
@@ -129,7 +137,7 @@ ATTRIBUTES: list[tuple[dict[str, Any], Any, float]] = [
 def test_distance_to_attributes(attributes: dict[str, Any], value: Any, expected: float) -> None:
     variable = cp.Variable((2, 2), **attributes)
     variable.save_value(np.array(value))
-    assert distance_to_attributes(variable) == expected
+    assert Feasibility([], [], [variable]).all(Values()).absolute == expected
 
 
 def test_a_constraint_that_vanishes_around_the_start_has_a_size_later() -> None:

@@ -233,6 +233,7 @@ def test_variables_in_no_constraint_set_no_price_of_violations() -> None:
 
 
 W = np.array([1e6, 1e-6, 1.0])
+EDGES = np.array([0.0, 1.0, 2.0])
 
 
 @pytest.mark.parametrize(
@@ -242,8 +243,12 @@ W = np.array([1e6, 1e-6, 1.0])
         lambda x: cp.multiply(W, x) == W * [1.0, 2.0, 3.0],
         lambda x: cp.multiply(W, cp.square(x)) <= W * [1.0, 4.0, 9.0],
         lambda x: cp.multiply(W, cp.multiply(x - [1, 2, 3], x + np.array([3, 7, 1]))) == 0,
+        lambda x: -cp.multiply(W, cp.log(x - EDGES)) >= -W * np.log([1, 2, 3] - EDGES),
+        lambda x: cp.SOC(W * [1.0, 2.0, 3.0], cp.reshape(cp.multiply(W, x), (1, 3), order="F")),
+        lambda x: cp.multiply([1e200, 1e-200, 1.0], x - [1, 2, 3]) <= 0,
     ],
 )
+@pytest.mark.filterwarnings("error:.*overflow")
 @pytest.mark.parametrize("nonconvex", [True, False])
 def test_small_entries_of_a_constraint_are_met_by_their_own_size(
     rows: Callable[[cp.Variable], cp.Constraint], nonconvex: bool
@@ -252,6 +257,30 @@ def test_small_entries_of_a_constraint_are_met_by_their_own_size(
     x = cp.Variable(3)
     bonus = cp.minimum(cp.abs(x[0] - 5), 10) if nonconvex else 0.0
     result = dc.solve(cp.Problem(cp.Maximize(cp.sum(x) - bonus), [x <= 4, rows(x)]))
+    assert result.status == "converged"
+    np.testing.assert_allclose(result.variables[x], [1, 2, 3], rtol=1e-4)
+
+
+@pytest.mark.parametrize("bounds", [[1e6, 2e-6, 3.0], [1e8, 1.0, 1.0]])
+def test_small_constants_are_met_by_their_own_size(bounds: list[float]) -> None:
+    """x[1] was 51 times its bound."""
+    x, c = cp.Variable(3), np.array(bounds)
+    goal = cp.sum(cp.multiply(x, 1 / c)) - cp.minimum(cp.abs(x[0] - 5), 10)
+    result = dc.solve(cp.Problem(cp.Maximize(goal), [x <= c]))
+    assert result.status == "converged"
+    np.testing.assert_allclose(result.variables[x][1:], c[1:], rtol=1e-4)
+
+
+@pytest.mark.parametrize("compiled", [True, False])
+def test_small_entries_are_met_by_the_sizes_of_new_parameters(compiled: bool) -> None:
+    x, p, b = cp.Variable(3), cp.Parameter(3), cp.Parameter(3)
+    p.value, b.value = np.ones(3), np.array([1.0, 2.0, 3.0])
+    goal = cp.sum(x) - cp.minimum(cp.abs(x[0] - 5), 10)
+    problem = cp.Problem(cp.Maximize(goal), [x <= 4, cp.multiply(p, x) <= b])
+    solve: Callable[[], Any] = dc.compile(problem).solve if compiled else lambda: dc.solve(problem)
+    solve()
+    p.value, b.value = W, W * [1.0, 2.0, 3.0]
+    result = solve()
     assert result.status == "converged"
     np.testing.assert_allclose(result.variables[x], [1, 2, 3], rtol=1e-4)
 

@@ -32,9 +32,11 @@ Mask = npt.NDArray[np.bool_]
 # only row of `values`: numba prunes the unused branch only if both branches have types.
 
 # A sample is skipped if it is farther from the knots than FARTHEST, or than WIDER times the largest
-# change of a margin by its own step in the last epoch.
+# change of a margin by its own step in the last epoch. It takes part in the first round if a knot
+# is nearer than WIDER times the last change of margins, in later ones than WIDE times the own.
 FARTHEST = 0.5
 WIDER = 2.0
+WIDE = 10.0
 REASSOCIATED = {"reassoc", "contract"}  # sums in any order, several terms at a time
 
 
@@ -76,10 +78,16 @@ def _multiplier(knots: Any, a: Any, b: Any, weight: float, q: float, v: float) -
 
 
 @compiled
-def _value(knots: Any, a: Any, b: Any, c: Any, u: float) -> Any:
+def _piece(knots: Any, u: float) -> Any:
     k = 0
     while k < knots.size and u > knots[k]:
         k += 1
+    return k
+
+
+@compiled
+def _value(knots: Any, a: Any, b: Any, c: Any, u: float) -> Any:
+    k = _piece(knots, u)
     return (a[k] * u + b[k]) * u + c[k]
 
 
@@ -179,14 +187,10 @@ def _inspect(
 ) -> None:
     """Set the losses, the mask of multipliers off straight slopes, and knot distances."""
     for i in range(u.size):
-        k, nearest = 0, np.inf
-        for knot in knots:
-            if u[i] > knot:
-                k += 1
-            nearest = min(nearest, abs(u[i] - knot))
-        loss[i] = (a[k] * u[i] + b[k]) * u[i] + c[k]
+        k = _piece(knots, u[i])
+        loss[i] = _value(knots, a, b, c, u[i])
         off[i] = a[k] != 0.0 or weight[i] * b[k] != alpha[i]
-        away[i] = nearest
+        away[i] = _distance(knots, u[i])
 
 
 # ---- compiled joint steps ------------------------------------------------------------------------
@@ -494,9 +498,6 @@ class DualSteps:
 # ---- the solver ----------------------------------------------------------------------------------
 
 ENOUGH = 0.5  # a round ends at this share of the tolerance
-# A sample takes part in the first round if a knot is nearer than WIDER times the last change of
-# margins, and in later rounds if it is nearer than WIDE times the own changes of the last epoch.
-WIDE = 10.0
 PATIENCE = 30  # most rounds in a row that leave more than half of the gap
 # Samples or coefficients up to which a step of the method of multipliers, which goes on then, costs
 # no more than some rounds.
