@@ -11,7 +11,14 @@ import numpy.typing as npt
 
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.errors import SubproblemError
-from dcprog.foundation.tolerances import ARMIJO, INNER, MOST_STEPS, RADIUS, ROUNDING
+from dcprog.foundation.tolerances import (
+    ARMIJO,
+    FEW_COEFFICIENTS,
+    INNER,
+    MOST_STEPS,
+    RADIUS,
+    ROUNDING,
+)
 from dcprog.losses import Pieces
 from dcprog.solvers.jit import compiled
 from dcprog.solvers.protocol import LOOSEST, Takes
@@ -499,9 +506,6 @@ class DualSteps:
 
 ENOUGH = 0.5  # a round ends at this share of the tolerance
 PATIENCE = 30  # most rounds in a row that leave more than half of the gap
-# Samples or coefficients up to which a step of the method of multipliers, which goes on then, costs
-# no more than some rounds.
-FEW_UNKNOWNS = 100
 
 
 @dataclass(frozen=True)
@@ -587,7 +591,8 @@ class DualCoordinateSolver(PerScoreSolver):
 
     @property
     def _may_finish(self) -> bool:
-        return min(self.scores.X.shape) <= FEW_UNKNOWNS and self.deadline.left != 0
+        """True if the method of multipliers may go on: its steps cost less than the rounds did."""
+        return min(self.scores.X.shape) <= FEW_COEFFICIENTS and self.deadline.left != 0
 
     @cached_property
     def _finisher(self) -> AugmentedLagrangianSolver:

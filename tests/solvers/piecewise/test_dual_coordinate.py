@@ -275,3 +275,14 @@ class TestChoice:
             make("dual_coordinate", risk).minimise(
                 WeightedRisk(risk, np.ones(200)), np.zeros(151), 1e-15, 1e-9
             )
+
+
+def test_columns_of_eight_decades_are_left_to_the_method_of_multipliers() -> None:
+    """Rounds alone ended in `solver_failed` at 48."""
+    rng = np.random.default_rng(0)
+    Z = rng.normal(size=(240, 120))
+    rows = binary_margins(Z * np.logspace(-4, 4, 120), Z @ rng.normal(size=120) > 0)
+    risk = Risk.from_loss(rows, dc.cap(hinge(), 1.0), penalty=l2(1e-4))
+    named = dc.solve(risk, n_starts=1, solver="dual_coordinate")
+    assert named.status == "converged"
+    assert named.value == pytest.approx(dc.solve(risk, n_starts=1).value, rel=1e-3)
