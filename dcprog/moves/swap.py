@@ -20,7 +20,9 @@ from dcprog.starts.convex import is_crowded
 from dcprog.starts.many_points import ManyPoints
 from dcprog.starts.protocol import Budget
 
-SOLVES = 20  # majorants that are minimised, for each of the effort's flips
+# Majorants that are minimised, for each of the effort's flips, and those of a cvxpy problem's terms
+# after which a point counts as the lowest: of 36 lower points the last was the 17th tried.
+SOLVES, IDLE = 20, 10
 MOST_SAMPLES = 40  # of a risk; from about 60 on the majorants cost as much as the race before
 
 Other = tuple[float, Callable[[], Array]]  # its cost at x, and the minimiser of its majorant
@@ -57,9 +59,11 @@ class Swap:
         """The lowest point found, if F is lower there."""
         assert isinstance(surrogate, ProblemSurrogate | RiskSurrogate)
         left, lowest = SOLVES * budget.effort.flips, None
+        most = left if isinstance(surrogate, RiskSurrogate) else IDLE * budget.effort.flips
         with np.errstate(all="ignore"):
             while left > 0:
-                tried, lower = _lower(surrogate, x if lowest is None else lowest, left, budget)
+                begun = x if lowest is None else lowest
+                tried, lower = _lower(surrogate, begun, min(left, most), budget)
                 if lower is None:
                     break
                 left, lowest = left - tried, lower
