@@ -186,7 +186,7 @@ class Facts(Protocol):
 
     @property
     def attainable(self) -> float:
-        """The scale below which solvers lose digits: a share of F's size away from its zeros."""
+        """The scale below which solvers lose digits: F's variation very near the last point."""
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ import numpy as np
 
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.kept_values import values_kept
-from dcprog.foundation.tolerances import BESIDE, NEGLIGIBLE, STILL
+from dcprog.foundation.tolerances import BESIDE, NEGLIGIBLE, STILL, TOL
 from dcprog.majorants.tree import Values
 from dcprog.problem.majorised_problem import MajorisedProblem
 
@@ -20,6 +20,7 @@ DECADES = 15  # either way from 1
 RESPONSE = 0.5  # share of a term by which a step of one unit changes it
 MANY = 20  # problems with more variables than this have one unit for all of them
 WILD = 1e3  # a start this many times larger than the next point is no measure of sizes
+KNOWN = float(np.sqrt(TOL))  # units, to which values known to TOL tell a smooth minimum
 SMALL = 1e-3  # points below that may be 0 but for rounding
 
 
@@ -35,7 +36,7 @@ class NaturalUnits:
         self._problem = problem
         self._points = problem.points
 
-    @property
+    @cached_property
     def unit(self) -> Array:
         """A typical size of every coordinate, one number a variable; costly to compute.
 
@@ -44,23 +45,14 @@ class NaturalUnits:
         variables, the smallest power for all variables together, or the one at which an objective
         that is 0 at 0 goes over to another power of the step; else 1.
         """
-        return self._answer[0]
-
-    @property
-    def variation(self) -> float:
-        """The change of the objective over that step."""
-        return self._answer[1]
-
-    @cached_property
-    def _answer(self) -> tuple[Array, float]:
-        """The unit, and the variation."""
         with values_kept(self._points.variables):
             return self._measured()
 
     def change(self, x: Array, step: Array) -> float:
-        """The larger change of the objective by a step either way; 0 where it is not finite."""
+        """The largest finite change of the objective by a step: either way or with one sign."""
         with values_kept(self._points.variables), np.errstate(invalid="ignore"):
-            here, *there = (self._objective(x + side * step) for side in (0.0, 1.0, -1.0))
+            ways = 0.0, step, -step, np.abs(step)
+            here, *there = (self._objective(x + way) for way in ways)
             changes = np.abs(np.array(there) - here)
         return float(np.max(changes, where=np.isfinite(changes), initial=0.0))
 
@@ -73,7 +65,7 @@ class NaturalUnits:
         except (ValueError, ArithmeticError):
             return np.nan
 
-    def _measured(self) -> tuple[Array, float]:
+    def _measured(self) -> Array:
         problem = self._problem
         nodes = [problem.frame.node, *(frame.node for frame in problem.constraints)]
         nodes += [node for c in problem.problem.constraints for node in _sides(c)]
@@ -93,8 +85,7 @@ class NaturalUnits:
             common = power(balance * direction)
             common = self._bend(balance * direction) if common is None else common
             units = np.where(np.isnan(units), balance * DECADE ** (common or 0), units)
-        units = np.minimum(units, self._room())
-        return units, self._change(units * direction, float(np.sum(here[: nodes[0].size])))
+        return np.minimum(units, self._room())
 
     def _room(self) -> Array:
         """The largest absolute value that each variable's own bounds allow."""
@@ -102,14 +93,6 @@ class NaturalUnits:
         ways = [np.abs(self._points.projected(step)) for step in (far, -far)]
         room = self._points.largest(np.maximum(*ways))
         return self._points.spread(np.where(room > 0, room, np.inf))
-
-    def _change(self, step: Array, here: float) -> float:
-        """The change of the objective by a step: one way, the other way or with one sign."""
-        for there in (step, -step, np.abs(step)):
-            change = abs(self._objective(there) - here)
-            if 0 < change < np.inf:
-                return change
-        return 0.0
 
     def _of_each(self, direction: Array, power: Callable[[Array], int | None]) -> Array:
         """The unit of each variable by itself; NaN where it has none."""
@@ -207,12 +190,12 @@ class Sizes:
         self._points = problem.points
         self.natural = NaturalUnits(problem)
         self._reach: Array | None = None
-        self._last: Array | None = None
+        self._last = np.zeros(self._points.size)
         self._n_points = 0
 
     def begin(self, x: Array) -> None:
         """Begin a run at x."""
-        self._reach, self._last, self._n_points = None, None, 0
+        self._reach, self._last, self._n_points = None, x.copy(), 0
         self._measure(x)
 
     def learn(self, x: Array, *, narrower: bool = False, convex: bool = True) -> None:
@@ -232,25 +215,12 @@ class Sizes:
 
     @property
     def variation(self) -> float:
-        """The variation of the objective over the problem's own unit, or a step in the run's shape.
-
-        The smaller one: where variables are of very different sizes, the problem's own unit may be
-        far from all points that matter. The step is as long as that unit allows, for a run that
-        goes to 0 has short ones.
-        """
-        natural = self.natural.variation
-        if self._last is None or not self._last.size:
-            return natural
-        units = self.units(self._last)
-        units = units * np.min(self.natural.unit / units)
-        step = units * np.random.default_rng(0).standard_normal(units.size)
-        change = self.natural.change(self._last, step)
-        return min(natural, change) if change > 0 else natural
+        """The change of the objective by a random step of KNOWN units from the run's last point."""
+        x, rng = self._last, np.random.default_rng(0)
+        return self.natural.change(x, KNOWN * self.units(x) * rng.standard_normal(x.size))
 
     def step(self, x: Array) -> float:
         """Length of the step to x in units of the coordinates; 0 before the first."""
-        if self._last is None:
-            return 0.0
         return float(np.max(np.abs(x - self._last) / self.units(x), initial=0.0))
 
     def units(self, x: Array) -> Array:

@@ -45,8 +45,8 @@ FIRMNESS = (1.0, 30.0, 1e3, 1e6)
 # of half of what the terms add up to is no curvature: the run may be leaving for good.
 NEARLY = 0.9  # a share that counts as all
 MANY = 30.0  # squared lengths of a step, or rates above which a price is lowered
-# Solvers resolve F to that share of its size elsewhere, and violations to that share of the
-# constraints' own size, times tol. Prices beyond so many rates resolve no more.
+# Solvers resolve violations to that share of the constraints' own size, times tol. Prices beyond so
+# many rates resolve no more.
 RESOLVED = 1e-2
 USUAL = 3.0
 
@@ -440,8 +440,8 @@ class ProblemSurrogate:
 
     @property
     def attainable(self) -> float:
-        """A hundredth of the variation of F over the problem's own unit."""
-        return RESOLVED * self.sizes.variation + self._price.resolution
+        """The variation of F around the last point: of the objective and priced violations."""
+        return self.sizes.variation + self._price.resolution
 
     def __repr__(self) -> str:
         return f"ProblemSurrogate({short(self.majorised.frame.node)})"

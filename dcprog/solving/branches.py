@@ -101,7 +101,7 @@ def solved_by_branches(
     if best is None or best.x is None:
         return run
     # near 0 the factors are the roots of what their product may miss, and F gains by them
-    slack = settings.tol * max(run.scale, best.scale, surrogate.sizes.variation)
+    slack = settings.tol * max(run.scale, best.scale)
     above = surrogate.facts.sign * (best.value - run.value) > slack
     if above and surrogate.domain.is_feasible(x):
         return run

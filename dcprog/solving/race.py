@@ -19,7 +19,7 @@ from dcprog.foundation.deadline import Deadline
 from dcprog.foundation.errors import DataLost, UnfitStart, warn
 from dcprog.foundation.parameters import check_choice, meant
 from dcprog.foundation.progress_log import logger
-from dcprog.foundation.tolerances import BESIDE, LOOSE, NEGLIGIBLE, ONE_PLACE
+from dcprog.foundation.tolerances import BESIDE, LOOSE, ONE_PLACE, TOL
 from dcprog.moves.registry import MOVES, Move
 from dcprog.problem.surrogate import FIRMNESS, ProblemSurrogate
 from dcprog.risk.risk import Risk
@@ -617,12 +617,12 @@ def _rank(surrogate: Surrogate, run: Run) -> tuple[float, float]:
 
 
 def _is_at_the_bound(surrogate: Surrogate, x: Array) -> bool:
-    """True if F is at a known lower bound, up to its size or to rounding where it is larger."""
+    """True if F is at a known lower bound, up to LOOSE of its size or what solvers resolve."""
     facts = surrogate.facts
     if not np.isfinite(facts.lower_bound):
         return False
     surrogate.begin(x)
-    slack = max(LOOSE * surrogate.scale(x), NEGLIGIBLE * facts.attainable)
+    slack = max(LOOSE * surrogate.scale(x), TOL * facts.attainable)
     above = surrogate.value(x) - facts.lower_bound
     return surrogate.domain.is_feasible(x) and above <= slack
 
