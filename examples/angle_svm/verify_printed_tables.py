@@ -54,8 +54,8 @@ def printed_claims() -> list[Claim]:
             ),
             Claim(
                 "s = 1/(k − 1), TK, is slightly better than s = 0, T0 (as printed)",
-                f"in table 6 TK is better than T0 in {better} and worse in {worse} of {len(steps)} "
-                f"cells, from {max(steps):.2f} better to {-min(steps):.2f} worse",
+                f"TK against T0 in table 6: better in {better} and worse in {worse} of "
+                f"{len(steps)} cells, from {max(steps):.2f} better to {-min(steps):.2f} worse",
                 better > worse,
                 expected=False,
                 turns=f"{(worse - better) // 2 + 1} printed cells",
