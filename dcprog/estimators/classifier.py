@@ -650,8 +650,8 @@ def default_weight(loss: Loss, rows: Scores, weights: Array | None, centred: boo
         \lambda = \tfrac12\, s^2\, (\ell(-1) - \ell(1))\, \min(1, n/d), \qquad
         s^2 = \operatorname{med}_i \|x_i - m\|^2
 
-    where no column counts more than all the others together (:func:`even_share`): a column that
-    dominates is shared with all other samples, and none has its coefficient for itself.
+    with the largest column cut to the sum of all others (:func:`even_share`): the coefficient of a
+    dominating column is shared by all samples, and no single sample can move it for itself alone.
 
     To move the margin of one sample from −1 to 1, w must move by 2/‖x_i − m‖, which costs
     ½λ(2/s)²; without the last factor that is what the loss falls. A wrong label then moves f only
@@ -696,7 +696,7 @@ def default_weight(loss: Loss, rows: Scores, weights: Array | None, centred: boo
 def typical_square(X: Any, weights: Array | None, centred: bool) -> float:
     """The median squared distance of the samples from their centre, of those not in it.
 
-    No column counts more than all the others together.
+    The largest column is cut to the sum of all others.
     """
     n = X.shape[0]
     seen = np.arange(n) if n <= SEEN else np.linspace(0, n - 1, SEEN).astype(int)

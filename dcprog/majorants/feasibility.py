@@ -39,7 +39,7 @@ TRIED = 4  # points of size 1 at which usual sizes are measured
 
 
 class _Demand:
-    """What is asked of some entries: their violations, and the sizes of their terms.
+    """Entries that have to meet a constraint: their violations, and the sizes of their terms.
 
     The violation of an entry counts relative to the largest size in its group, the entries of about
     one usual size: beside ``1e6 * x[0] <= 1e6``, any x[1] would meet ``1e-6 * x[1] <= 2e-6``.
