@@ -36,8 +36,6 @@ from dcprog.foundation.tolerances import (
 DENIAL = 1e-2
 # A function that is lower by so many times its scale far out falls for ever.
 FALLEN = 1e4
-# Steps whose gaps were too small to be resolved before a failure is one of resolution alone.
-VANISHED = 2
 # Steps are slow where each lowers F by more than SLOW times the fall of the step before, LONG
 # times in a row; then the majorant is centred ahead of x.
 SLOW = 0.6
@@ -660,14 +658,13 @@ class _Descent:
         return self._lower_or_converged(max(min(near), 0.0), reason)
 
     def _vanished(self) -> Point | None:
-        """Stop, or go where F is lower, if F and its last gaps are too small to be resolved."""
+        """Stop, or go where F is lower, if F and its last gap are too small to be resolved."""
         resolved = self.settings.tol * self.surrogate.facts.attainable
-        measured = [e.gap for e in self.entries[:-1] if np.isfinite(e.gap)]
-        gaps = measured[-VANISHED:]
-        if len(gaps) < VANISHED or max(self.scale, *gaps) > resolved:
+        gap = next((e.gap for e in self.entries[-2::-1] if np.isfinite(e.gap)), np.inf)
+        if max(self.scale, gap) > resolved:
             return None
-        reason = "the objective and its last gaps are below what solvers resolve"
-        return self._lower_or_converged(max(gaps), reason)
+        reason = "the objective and its last gap are below what solvers resolve"
+        return self._lower_or_converged(gap, reason)
 
     def _lower_or_converged(self, gap: float, reason: str) -> Point:
         lower = self._lower()

@@ -137,7 +137,7 @@ def race(
     chosen = _chosen(candidates, best, plan)
     runs += run_all(task, seeded(chosen, seed), n_jobs, spare=True)
     if budget.proof:
-        return [_proved(run, candidates, budget.proof) for run in runs]
+        return [_proved(run, candidates, budget) for run in runs]
     if plan.finished is not None:
         return runs
     try:
@@ -148,12 +148,18 @@ def race(
     return runs + [_dropped(candidate, best.sign) for candidate in others[:TOLD]]
 
 
-def _proved(run: Run, candidates: list[Candidate], proof: str) -> Run:
-    """A run that has stopped at a point below which none is proved to be has converged."""
+def _proved(run: Run, candidates: list[Candidate], budget: Budget) -> Run:
+    """A run that has stopped at a point below which none is proved to be has converged.
+
+    A majorant lies above F, so that the gap of criticality is at most the distance to a bound of F.
+    """
     least = min((one.value for one in candidates), default=-np.inf)
     ended = run.feasible and run.sign * run.value - least <= PROVED * run.scale
     stopped = run.status in ("solver_failed", "max_iter")
-    return replace(run, status="converged", message=proof) if stopped and ended else run
+    if not (stopped and ended):
+        return run
+    gap = min(run.gap, max(run.sign * run.value - budget.bound, 0.0))
+    return replace(run, status="converged", message=budget.proof, gap=gap)
 
 
 def _candidates(task: Task[Any], budget: Budget) -> list[Candidate]:

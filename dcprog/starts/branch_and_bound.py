@@ -83,6 +83,7 @@ def _searched(surrogate: ProblemSurrogate, budget: Budget, reach: float) -> Glob
         if np.all(np.abs(search.best.x - here) < INSIDE * away):
             where = "no point" if reach == EVERYWHERE else f"no point within {reach:g} units"
             budget.proof = f"{where} is lower by more than {GAP:g} of the scale"
+            budget.bound = search.lower if reach == EVERYWHERE else -np.inf
     return search
 
 

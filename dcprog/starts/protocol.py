@@ -53,6 +53,8 @@ class Budget:
     proof : str
         The claim that is proved of the lowest point so far: by how much no feasible point is lower,
         and among which points. No other point is needed then. Empty if there is no proof.
+    bound : float
+        A proved bound from below of F, negated if it is maximised, at all feasible points.
     agreed : bool
         True if several local minima are equally low, or one is at a lower bound of F: a race of
         default effort adds none.
@@ -64,6 +66,7 @@ class Budget:
     ended: list[Array] = field(default_factory=list)
     found: list[Candidate] = field(default_factory=list)
     proof: str = ""
+    bound: float = -np.inf
     agreed: bool = False
 
 

@@ -313,6 +313,9 @@ def test_a_vanishing_product_ends() -> None:
     assert result.status == "converged"
     assert result.value == pytest.approx(0, abs=1e-9)
     assert result.gap <= 1e-6 * result.scale
+    # the global search's point has the distance to its bound for a gap
+    assert all(np.isfinite(one.gap) for one in result.starts)
+    assert dc.solve(problem, n_starts=1).status == "converged"
 
 
 def test_softmax_is_fitted() -> None:
