@@ -15,7 +15,7 @@ from dcprog.engine.protocol import DIRECTIONS, FAR, Surrogate, guarded, value_wi
 from dcprog.engine.track import NOISE, Attempt, History, Progress, Run, Settings
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.deadline import Deadline
-from dcprog.foundation.errors import SubproblemError, UnfitSolver, UnfitStart
+from dcprog.foundation.errors import OutOfTime, SubproblemError, UnfitSolver, UnfitStart
 from dcprog.foundation.progress_log import logger
 from dcprog.foundation.tolerances import (
     ACCEPT,
@@ -209,6 +209,10 @@ class _Descent:
         except ValueError as error:
             raise UnfitStart(str(error)) from error
         self._record(rise=0.0, step=0.0)
+        gap = self._gap() if self.surrogate.facts.is_convex else np.inf
+        if gap <= self.accuracy * self.scale:  # the start's solver has minimised F
+            self.last.gap = max(gap, 0.0)
+            raise Stop("converged", "the criticality gap is within tolerance (by a dual bound)")
 
     def _step(self) -> None:
         within = self.settings.tol * abs(self.value)
@@ -711,7 +715,9 @@ class _Descent:
             return Stop("infeasible", str(next(iter(said.values()))))
         if not self.surrogate.settled and any(e.status == "unbounded" for _, e in failures):
             return Stop("unbounded", "the majorant is unbounded at this price of violations")
-        return Stop("solver_failed", f"every solver failed; the first: {failures[0][1]}")
+        late = any(isinstance(error, OutOfTime) for _, error in failures)
+        status = "time_limit" if late else "solver_failed"
+        return Stop(status, f"every solver failed; the first: {failures[0][1]}")
 
     # ------------------------------------------------------------------------------------------
     # the record

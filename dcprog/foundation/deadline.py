@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from dcprog.foundation.errors import SubproblemError
+from dcprog.foundation.errors import OutOfTime
 
 SHARE = 0.5  # of the time left, for a solver that is one of several
 
@@ -58,11 +58,11 @@ class Deadline:
 
         Raises
         ------
-        SubproblemError
-            The deadline has passed or would do so within the step; the status is ``failed``.
+        OutOfTime
+            The deadline has passed or would do so within the step.
         """
         if self.end is not None and time.perf_counter() + ahead > self.end:
-            raise SubproblemError("failed", f"the time limit ended {name}", point=point)
+            raise OutOfTime(f"the time limit ended {name}", point=point)
 
 
 # ----------------------------------------------------------------------------------------------

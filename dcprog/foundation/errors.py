@@ -161,6 +161,20 @@ class SubproblemError(RuntimeError):
         return f"{self.status}: {self.message}"
 
 
+class OutOfTime(SubproblemError):
+    """A convex subproblem was not solved because the time limit ended its solver.
+
+    Parameters
+    ----------
+    message : str
+    point, dual : arrays, optional
+        As of a :class:`SubproblemError`.
+    """
+
+    def __init__(self, message: str, point: Any = None, dual: Any = None) -> None:
+        super().__init__("failed", message, point=point, dual=dual)
+
+
 class DataLost(KeyboardInterrupt):
     """Data that were read block by block cannot be read any more, as those of a closed cluster.
 

@@ -10,8 +10,9 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from dcprog.foundation.arrays import CACHED, PRODUCTS, Array, blocks
+from dcprog.foundation.arrays import CACHED, PRODUCTS, Array, blocks, dense
 from dcprog.foundation.blocked_matrix import BlockedMatrix
+from dcprog.foundation.jit import compiled
 from dcprog.foundation.tolerances import ROUNDING
 
 
@@ -99,6 +100,8 @@ def _is_sparse(X: Any) -> bool:  # issparse narrows to a type without operations
 
 
 FEW = 0.5  # of the weights are not 0: only these samples are gathered
+DENSE = 0.2  # of the entries of a sparse matrix are not 0: products of dense rows are faster
+TILE = 64  # rows and columns of a matrix that are transposed at a time
 
 Index = npt.NDArray[np.intp]
 
@@ -133,18 +136,52 @@ def weighted_gram(
     """
     if isinstance(X, BlockedMatrix):
         return np.asarray(X.total(partial(_by_blocks, mean=mean), weights))
-    if isinstance(X, np.ndarray):
+    if isinstance(X, np.ndarray) or X.nnz > DENSE * X.shape[0] * X.shape[1]:
         return _by_blocks(X, weights, mean, rows)
     X = X if rows is None else X[rows]
     live = np.flatnonzero(weights)
     if live.size < FEW * weights.size:
         X, weights = X[live], weights[live]
-    entries = X.data * np.repeat(weights, np.diff(X.indptr))
-    gram: Array = (X.T @ sp.csr_array((entries, X.indices, X.indptr), shape=X.shape)).toarray()
+    gram = _sparse_gram(X, weights)
     if mean is None:
         return gram
     across = np.outer(X.T @ weights, mean)
     return gram - across - across.T + np.sum(weights) * np.outer(mean, mean)
+
+
+@compiled
+def _fill_gram(
+    values: Any, columns: Any, starts: Any, rows: Any, ends: Any, weights: Any, gram: Any
+) -> None:
+    """Add Σ_i d_i x_i x_iᵀ of CSR rows; `rows` and `ends` are the same matrix's by columns.
+
+    A row of the lower triangle is finished before the next one is begun, so that it stays in the
+    processor's cache.
+    """
+    p, done = len(gram), starts[:-1].copy()
+    for j in range(p):
+        row = gram[j]
+        for k in range(ends[j], ends[j + 1]):
+            i = rows[k]
+            last = done[i]
+            factor = weights[i] * values[last]
+            for entry in range(starts[i], last + 1):
+                row[columns[entry]] += factor * values[entry]
+            done[i] = last + 1
+    for first in range(0, p, TILE):
+        for second in range(0, first + 1, TILE):
+            for j in range(first, min(first + TILE, p)):
+                for k in range(second, min(second + TILE, j)):
+                    gram[k, j] = gram[j, k]
+
+
+def _sparse_gram(X: Any, weights: Array) -> Array:
+    if not X.has_canonical_format:
+        X = X.copy()
+        X.sum_duplicates()
+    columns, gram = X.tocsc(), np.zeros((X.shape[1], X.shape[1]))
+    _fill_gram(X.data, X.indices, X.indptr, columns.indices, columns.indptr, weights, gram)
+    return gram
 
 
 def gram_with_constant(X: Any, weights: Array, constant: bool) -> Array:
@@ -194,13 +231,13 @@ def weighted_sum(X: Any, weights: Array, rows: Index) -> Array:
     return total
 
 
-def _parts(X: Array, size: int) -> Iterator[slice]:
+def _parts(X: Any, size: int) -> Iterator[slice]:
     step = max(X.shape[1], CACHED // max(X.shape[1], 1))
     return blocks(size, step)
 
 
 def _by_blocks(
-    X: Array, weights: Array, mean: Array | None = None, places: Index | None = None
+    X: Any, weights: Array, mean: Array | None = None, places: Index | None = None
 ) -> Array:
     live = np.flatnonzero(weights)
     if live.size < FEW * weights.size:
@@ -210,7 +247,7 @@ def _by_blocks(
     definite = bool(np.all(weights >= 0))
     factors = np.sqrt(weights) if definite else weights
     for part in _parts(X, weights.size):
-        rows = X[part] if places is None else X[places[part]]
+        rows = dense(X[part] if places is None else X[places[part]])
         rows = rows if mean is None else rows - mean
         scaled = rows * factors[part, None]
         # NumPy sees one array twice and computes half of a symmetric product (dsyrk)

@@ -75,3 +75,14 @@ def test_a_deadline_between_subsets_of_features_leaves_the_last_point(
         interior_candidate(problem, 1e-8, deadline)
     assert caught.value.point.shape == (2001,)
     assert weighted.value(caught.value.point) < weighted.value(np.zeros(2001))
+
+
+def test_a_run_whose_solver_has_no_time_for_a_step_ends_at_the_time_limit(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    X = np.random.default_rng(0).standard_normal((40, 200))
+    risk = dc.Risk(dc.binary_margins(X, X[:, 0] > 0), dc.hinge(), penalty=dc.l1(0.5))
+    monkeypatch.setattr(interior, "RATE", 1e-3)
+    result = dc.solve(risk, solver="interior", time_limit=100.0)
+    assert result.status == "time_limit"
+    assert result.value == risk(np.zeros(201))

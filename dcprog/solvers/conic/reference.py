@@ -10,7 +10,7 @@ import numpy as np
 
 from dcprog.foundation.arrays import FORMED, Array, factor_products
 from dcprog.foundation.deadline import Deadline
-from dcprog.foundation.errors import SubproblemError
+from dcprog.foundation.errors import OutOfTime, SubproblemError
 from dcprog.foundation.tolerances import ACCEPT, LAST_PLACES
 from dcprog.risk.risk import aggregate_expression, margin_expression, penalised_part
 from dcprog.solvers.conic.portfolio import Portfolio
@@ -97,7 +97,7 @@ class ReferenceSolver(ExactSolver):
         needed = self.seconds(self.risk)
         if left is not None and needed > max(left, 1.0):
             message = f"cvxpy: about {needed:.3g} s are too many for {left:.3g} s"
-            raise SubproblemError("failed", message)
+            raise OutOfTime(message)
 
     def minimiser(
         self, problem: WeightedRisk, start: Array, tolerance: float, deadline: Deadline

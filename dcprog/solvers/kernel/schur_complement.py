@@ -9,7 +9,7 @@ import numpy.typing as npt
 from scipy.linalg import LinAlgError, cho_factor, solve_triangular
 
 from dcprog.foundation.arrays import Array
-from dcprog.solvers.jit import compiled
+from dcprog.foundation.jit import compiled
 
 Index = npt.NDArray[np.intp]
 WIDEST = 0.15  # a border wider than this share of the factor costs as much as a new factor

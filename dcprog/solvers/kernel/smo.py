@@ -12,6 +12,7 @@ import numpy.typing as npt
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.deadline import Deadline
 from dcprog.foundation.errors import SubproblemError
+from dcprog.foundation.jit import compiled
 from dcprog.foundation.kernel_matrix import symmetric_product
 from dcprog.foundation.tolerances import (
     CANCELLED,
@@ -23,7 +24,6 @@ from dcprog.foundation.tolerances import (
     SUMMED,
 )
 from dcprog.penalties import kernel_norm
-from dcprog.solvers.jit import compiled
 from dcprog.solvers.kernel.schur_complement import SchurComplement
 from dcprog.solvers.protocol import ExactSolver, Solution, Takes, refuse
 

@@ -69,6 +69,8 @@ class Curvature:
                     S[b, :, a] = S[a, :, b].T
             return S.reshape(c * d, c * d)
         c = self.vectors.shape[1]
+        if c == 1:  # one Gram matrix, of which large ones are not copied
+            return weighted_gram(X, self.weights @ np.ravel(self.vectors**2))
         grams = np.array([weighted_gram(X, weights).ravel() for weights in self.weights.T])
         S = (self._products().T @ grams).reshape(c, c, d, d)
         return np.ascontiguousarray(S.swapaxes(1, 2)).reshape(c * d, c * d)

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.errors import SubproblemError
+from dcprog.foundation.jit import compiled
 from dcprog.foundation.tolerances import (
     ARMIJO,
     FEW_COEFFICIENTS,
@@ -20,7 +21,6 @@ from dcprog.foundation.tolerances import (
     ROUNDING,
 )
 from dcprog.losses import Pieces
-from dcprog.solvers.jit import compiled
 from dcprog.solvers.protocol import LOOSEST, Takes
 from dcprog.solvers.smooth.augmented_lagrangian import AugmentedLagrangianSolver
 from dcprog.solvers.smooth.per_score import PerScoreSolver, ScoreProblem
@@ -583,9 +583,8 @@ class DualCoordinateSolver(PerScoreSolver):
         reach = float(np.max(np.abs(u - start.u), initial=0.0))
         self._points[k] = Point(alpha, problem.weight, w, b, u, reach)
         if gap > tolerance:
+            self.deadline.check("dual coordinate descent", (w, b))
             stayed = f"the duality gap stayed at {gap:.3g}, relative"
-            if self.deadline.left == 0:
-                stayed = "the time limit ended dual coordinate descent"
             raise SubproblemError("failed", stayed, point=(w, b))
         return w, b
 

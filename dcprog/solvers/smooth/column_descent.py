@@ -11,8 +11,8 @@ import scipy.sparse as sp
 
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.deadline import Deadline
+from dcprog.foundation.jit import compiled
 from dcprog.rows.scores import with_ones
-from dcprog.solvers.jit import compiled
 from dcprog.solvers.linalg.conjugate_gradients import FORCING
 
 if TYPE_CHECKING:

@@ -14,8 +14,8 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from dcprog.foundation.arrays import COPIED, Array, dense
 from dcprog.foundation.deadline import Deadline
 from dcprog.foundation.errors import SubproblemError
+from dcprog.foundation.jit import compiled
 from dcprog.foundation.tolerances import DIFFERENCE, FORCING, LOOSE, MOST_STEPS, STALLS, SUMMED
-from dcprog.solvers.jit import compiled
 from dcprog.solvers.linalg.cholesky import MOST_UNKNOWNS
 from dcprog.solvers.protocol import Solution, Takes
 from dcprog.solvers.smooth.sign_search import SignSearch

@@ -15,6 +15,7 @@ from sklearn.svm import SVC, SVR
 
 import dcprog as dc
 from dcprog.checks.declarations import check_penalty
+from dcprog.foundation import jit
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.errors import SubproblemError
 from dcprog.foundation.kernel_matrix import Gram
@@ -28,7 +29,6 @@ from dcprog.rows.kernel import (
     expansion_residuals,
     kernel_margins,
 )
-from dcprog.solvers import jit
 from dcprog.solvers.conic.reference import ReferenceSolver
 from dcprog.solvers.kernel import smo
 from dcprog.solvers.kernel.smo import Dual, minimise_dual, warm

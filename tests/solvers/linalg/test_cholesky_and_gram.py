@@ -86,3 +86,19 @@ def test_samples_far_from_zero_lose_no_digits() -> None:
     mean = np.average(X, axis=0, weights=weights)
     far = weighted_gram(X + 1e6, weights, mean + 1e6)
     np.testing.assert_allclose(far, weighted_gram(X, weights, mean), rtol=1e-7)
+
+
+@pytest.mark.parametrize("share", [0.02, 0.5])
+def test_the_gram_matrix_of_sparse_samples_with_entries_given_twice(share: float) -> None:
+    rng = np.random.default_rng(0)
+    size, n, p = int(share * 9000), 60, 150
+    places = rng.integers(0, n, size), rng.integers(0, p, size)
+    once = sp.coo_array((rng.standard_normal(size), places), shape=(n, p)).tocsr()
+    twice = sp.csr_array((n, p))
+    twice.data = np.repeat(once.data / 2, 2)
+    twice.indices, twice.indptr = np.repeat(once.indices, 2), 2 * once.indptr
+    weights, X = rng.standard_normal(n), once.toarray()
+    expected = np.einsum("i,ia,ib->ab", weights, X, X)
+    np.testing.assert_allclose(weighted_gram(once, weights), expected, atol=1e-12)
+    np.testing.assert_allclose(weighted_gram(twice, weights), expected, atol=1e-12)
+    assert twice.nnz == 2 * once.nnz
