@@ -47,6 +47,19 @@ def loss_slope(risk: Risk, theta: Array) -> Slope:
     return slope
 
 
+def spread_of(u: Array, shares: Array) -> float:
+    """The scale of the residuals around their median, 1 if it is 0."""
+    return mad(u - np.median(u), shares) or 1.0
+
+
+def loss_force(slope: Slope, u: Array, shares: Array) -> Array:
+    """ℓ' at the residuals, where those of interpolated samples are 0 and not a solver's rounding.
+
+    At the kink of an absolute or pinball loss their sign would decide.
+    """
+    return slope(np.where(np.abs(u) > DIFFERENCE * spread_of(u, shares), u, 0.0))
+
+
 def loss_curvature(slope: Slope, u: Array, shares: Array, is_smooth: bool | None = None) -> Array:
     """ℓ'' at the residuals; if ℓ' jumps, a difference quotient over Hall–Sheather's bandwidth.
 
@@ -54,7 +67,7 @@ def loss_curvature(slope: Slope, u: Array, shares: Array, is_smooth: bool | None
     """
     is_smooth = not jumps(slope, u) if is_smooth is None else is_smooth
     level = 0.5 + min(WIDTH * shares.sum() ** (-1 / 3), WIDEST)
-    h = (mad(u - np.median(u), shares) or 1.0) * (DIFFERENCE if is_smooth else float(ndtri(level)))
+    h = spread_of(u, shares) * (DIFFERENCE if is_smooth else float(ndtri(level)))
     return (slope(u + h) - slope(u - h)) / (2 * h)
 
 
@@ -334,7 +347,7 @@ def sandwich(
     if least <= ROUNDING:
         warn(NO_ERRORS + (FLAT if least < -ROUNDING else DEPENDENT), RuntimeWarning)
         return covariance
-    force = slope(u)
+    force = loss_force(slope, u, repeats * shares)
     half = np.linalg.solve(curved, _root(curvature_matrix(risk.rows, shares * force**2, active)))
     fixed = half @ half.T
 

@@ -33,6 +33,14 @@ def test_least_squares_have_the_sandwich_of_textbooks() -> None:
     np.testing.assert_allclose(model.standard_errors_, np.sqrt(np.diag(expected))[:3], rtol=1e-6)
 
 
+@pytest.mark.parametrize("loss", [dc.absolute(), dc.pinball(0.9)])
+def test_errors_at_kinks_do_not_depend_on_the_order_in_memory(loss: Any) -> None:
+    X, y = _data(400, seed=3)
+    model = dc.RobustRegressor(loss, "none")
+    by_rows, by_columns = (model.fit(A, y).standard_errors_ for A in (X, np.asfortranarray(X)))
+    np.testing.assert_allclose(by_rows, by_columns, rtol=1e-6)
+
+
 @pytest.mark.parametrize("fit_intercept", [True, False])
 def test_the_error_of_the_intercept_is_that_of_the_summary(fit_intercept: bool) -> None:
     X, y = _data()
