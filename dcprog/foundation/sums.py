@@ -115,7 +115,7 @@ def weighted_gram(
     ----------
     X : array, CSR array or BlockedMatrix of shape (n, d)
     weights : array of shape (n,)
-        d; if no weight is negative, the product costs half as much.
+        d, of any sign.
     mean : array of shape (d,), optional
         x̄, such as the weighted mean Σ d_i x_i / Σ d_i.
     rows : int array, optional
@@ -239,19 +239,20 @@ def _parts(X: Any, size: int) -> Iterator[slice]:
 def _by_blocks(
     X: Any, weights: Array, mean: Array | None = None, places: Index | None = None
 ) -> Array:
+    if np.any(weights < 0):  # of one sign each, as both halves of a product take longer
+        above, below = (np.maximum(w, 0.0) for w in (weights, -weights))
+        return _by_blocks(X, above, mean, places) - _by_blocks(X, below, mean, places)
     live = np.flatnonzero(weights)
     if live.size < FEW * weights.size:
         weights, places = weights[live], live if places is None else places[live]
     d = X.shape[1]
-    gram = np.zeros((d, d))
-    definite = bool(np.all(weights >= 0))
-    factors = np.sqrt(weights) if definite else weights
+    gram, roots = np.zeros((d, d)), np.sqrt(weights)
     for part in _parts(X, weights.size):
         rows = dense(X[part] if places is None else X[places[part]])
         rows = rows if mean is None else rows - mean
-        scaled = rows * factors[part, None]
-        # NumPy sees one array twice and computes half of a symmetric product (dsyrk)
-        gram += scaled.T @ (scaled if definite else rows)
+        own = mean is not None or places is not None
+        rows = np.multiply(rows, roots[part, None], out=rows if own else None)
+        gram += rows.T @ rows  # NumPy sees one array twice and computes half of the product (dsyrk)
     return gram
 
 

@@ -309,7 +309,9 @@ class NewtonSolver(PerScoreSolver):
 
     def __init__(self, risk: Risk) -> None:
         super().__init__(risk)
-        self.is_finite = risk.base.pieces is not None
+        pieces = risk.base.pieces
+        self.is_finite = pieces is not None
+        self.is_square = pieces is not None and not pieces.knots
 
     def score(
         self, k: int, problem: ScoreProblem, w: Array, b: float, tolerance: float
@@ -318,13 +320,17 @@ class NewtonSolver(PerScoreSolver):
 
         Where they are, a bound by the gradient is within the tolerance in the end.
         """
+        newton = self._newton(problem, self.risk.base)
+        if self.is_square and not newton.ridge.truncated:
+            place = next(newton.path(w, b))
+            return place.w + place.step, place.b + place.shift
         if self.is_finite:
-            return self._newton(problem, self.risk.base).minimise(w, b, tolerance)
+            return newton.minimise(w, b, tolerance)
         if not np.any(w) and b == 0:
             for base in softer_first(self.risk.base):
                 place = self._newton(problem, base).last(w, b, np.inf, precision=LOOSE)
                 w, b = place.w, place.b
-        return _stepped(self._newton(problem, self.risk.base).last(w, b, tolerance))
+        return _stepped(newton.last(w, b, tolerance))
 
     def multipliers(self, problem: WeightedRisk, theta: Array) -> Array:
         """The slopes of the weighted losses at θ."""
