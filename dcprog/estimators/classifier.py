@@ -39,9 +39,8 @@ from dcprog.losses import Loss, cap, hinge, logistic
 from dcprog.penalties import Penalty, l2
 from dcprog.risk.risk import Risk
 from dcprog.rows.angle import angle_differences, angle_margins, simplex_vertices
-from dcprog.rows.linear import binary_margins, class_margins
+from dcprog.rows.linear import binary_margins, class_index, class_margins
 from dcprog.rows.scores import Scores
-from dcprog.rows.targets import class_index
 from dcprog.transforms import trim_of
 
 # The end of the message for scores that are not log odds.

@@ -31,8 +31,7 @@ from dcprog.losses import Loss
 from dcprog.penalties import Penalty, l2
 from dcprog.risk.risk import Risk
 from dcprog.rows.kernel import expansion_margins
-from dcprog.rows.linear import Margins, binary_margins
-from dcprog.rows.targets import class_index
+from dcprog.rows.linear import Margins, binary_margins, class_index
 from dcprog.solving.driver import solve
 
 Index = npt.NDArray[np.intp]

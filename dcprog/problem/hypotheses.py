@@ -75,18 +75,6 @@ def hypotheses_of_problem(surrogate: ProblemSurrogate) -> Hypotheses:
 # ---- replaced atoms ------------------------------------------------------------------------------
 
 
-def floor(node: cp.Expression, signs: Box) -> float:
-    """A lower bound of all entries, from constants, signs and bounds of the variables."""
-    if node.is_constant():
-        value = node.value
-        return -np.inf if value is None else float(np.min(value))
-    if isinstance(node, AddExpression) and not node.is_affine():
-        return sum(floor(arg, signs) for arg in node.args)
-    if node.is_affine() and not node.parameters():
-        return float(np.min(signs.least(node)))
-    return 0.0 if signs.is_nonneg(node) else -np.inf
-
-
 def regularity_of(node: cp.Expression, signs: Box) -> tuple[Regularity, bool]:
     """Facts about an atom as a function of its arguments, and whether its slopes are bounded."""
     if isinstance(node, PIECEWISE):
@@ -98,9 +86,9 @@ def regularity_of(node: cp.Expression, signs: Box) -> tuple[Regularity, bool]:
     if isinstance(node, Power):
         return _power(node, signs)
     if isinstance(node, cp.log1p):
-        return (SMOOTH, True) if floor(node.args[0], signs) > -1 else (UNKNOWN, False)
+        return (SMOOTH, True) if signs.floor(node.args[0]) > -1 else (UNKNOWN, False)
     if isinstance(node, cp.log):
-        return (SMOOTH, True) if floor(node.args[0], signs) > 0 else (UNKNOWN, False)
+        return (SMOOTH, True) if signs.floor(node.args[0]) > 0 else (UNKNOWN, False)
     if isinstance(node, (Pnorm, *BLUNT)):
         return STEEP, not isinstance(node, Pnorm) or node.p >= 1
     return UNKNOWN, False
@@ -109,7 +97,7 @@ def regularity_of(node: cp.Expression, signs: Box) -> tuple[Regularity, bool]:
 def _power(node: Any, signs: Box) -> tuple[Regularity, bool]:
     exponent = node.get_data()[0]
     p = float(getattr(exponent, "value", exponent))
-    if p >= 2 or p in (0, 1) or floor(node.args[0], signs) > 0:
+    if p >= 2 or p in (0, 1) or signs.floor(node.args[0]) > 0:
         return SMOOTH, True
     return STEEP, p > 1
 
@@ -275,7 +263,7 @@ def _level_sets(surrogate: ProblemSurrogate, modulus: float) -> Fact:
     ):
         return Fact(True, "all variables have bounds")
     rest = [term for term in _terms(majorised.frame.node) if not _is_bowl(term)]
-    if modulus > 0 and all(floor(term, signs) > -np.inf for term in rest):
+    if modulus > 0 and all(signs.floor(term) > -np.inf for term in rest):
         return Fact(True, "the quadratic terms grow in every direction, the others are bounded")
     if modulus > 0 and majorised.is_convex:
         return Fact(True, "F is strongly convex")

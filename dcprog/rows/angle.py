@@ -9,8 +9,8 @@ import numpy.typing as npt
 
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.parameters import check_count
+from dcprog.rows.linear import several_classes
 from dcprog.rows.scores import Scores, data_matrix
-from dcprog.rows.targets import several_classes
 
 
 def simplex_vertices(k: int) -> Array:

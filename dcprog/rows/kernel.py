@@ -17,9 +17,8 @@ from dcprog.foundation.kernel_matrix import Gram
 from dcprog.penalties.kernel import kernel_norm
 from dcprog.rows.angle import Coded, angle_differences, angle_margins
 from dcprog.rows.kernel_factor import KernelFactor
-from dcprog.rows.linear import Margins, binary_margins, residual_rows
+from dcprog.rows.linear import Margins, binary_margins, binary_signs, checked_targets, residual_rows
 from dcprog.rows.scores import Scores
-from dcprog.rows.targets import binary_signs, checked_targets
 
 Rows = TypeVar("Rows", bound=Scores)
 

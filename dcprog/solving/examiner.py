@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import cvxpy as cp
@@ -19,29 +20,29 @@ from dcprog.risk_mm.surrogate import RiskSurrogate
 from dcprog.solving.task import task_of
 
 
+@dataclass(frozen=True, eq=False)
 class ProblemExaminer:
     """The numbers that certificates of a problem need.
 
-    Parameters
+    Attributes
     ----------
     problem : Risk, cvxpy.Problem or spec
         As the user passed it.
-    ended : Risk, optional
+    ended : Risk or None
         The risk that the run ended with where it adapts: a cap that was set by the losses.
-    solver : str, optional
+    solver : str or None
         That the run was asked to take.
     """
 
-    def __init__(self, problem: Any, ended: Any = None, solver: str | None = None) -> None:
-        self.problem = problem
-        self._ended = problem if ended is None else ended
-        self._solver = solver
+    problem: Any
+    ended: Any = None
+    solver: str | None = None
 
     @np.errstate(all="ignore")
     def __call__(self, x: Array, time_limit: float | None = None) -> Examination:
         """Gap, scale, violation, stationarity at x and theorems; variables keep their values."""
         with values_kept(_variables(self.problem)):
-            task = task_of(self._ended, self._solver)
+            task = task_of(self.problem if self.ended is None else self.ended, self.solver)
             surrogate = task.surrogate()
             gap = criticality_gap(surrogate, x, time_limit)
             violation, scale = surrogate.domain.relative_violation(x), surrogate.scale(x)
