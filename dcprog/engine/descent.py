@@ -435,6 +435,7 @@ class _Descent:
                 continue
             loose = number == 0 and tolerance > self.accuracy
             if loose and self.last.gap <= self.slack:
+                self.last.gap = np.inf
                 continue  # the gap is no larger than the error of a loose solve
             self._prefer(solver)
             self.was_loose = loose

@@ -13,7 +13,7 @@ from dcprog.engine.descent import descend
 from dcprog.engine.protocol import Domain, FixedFacts, Nearby, Record, Starts
 from dcprog.engine.track import Progress, Run, Settings
 from dcprog.foundation.arrays import Array
-from dcprog.foundation.errors import SubproblemError
+from dcprog.foundation.errors import OutOfTime, SubproblemError
 
 RNG = np.random.default_rng(0)
 A = RNG.normal(size=(30, 4))
@@ -347,6 +347,20 @@ def test_where_every_solver_stalls_a_looser_solution_is_checked_too() -> None:
     assert run.status == "converged"
     np.testing.assert_array_equal(run.history.value, REFERENCE.history.value)
     assert {a.outcome for a in run.history.attempts} == {"failed: stalled"}
+
+
+def test_a_loose_solve_that_does_not_move_leaves_no_gap() -> None:
+    surrogate = Reweighted(solvers=("first",))
+    surrogate.facts = FixedFacts(loosest=1e-2)
+
+    def slow(start: Array, tolerance: float, solver: str, time_limit: float | None = None) -> Array:
+        if tolerance < 1e-3:
+            raise OutOfTime("too slow")
+        return start
+
+    surrogate.minimise = slow  # type: ignore[method-assign]
+    run = descend(surrogate, START)
+    assert (run.status, run.gap) == ("time_limit", np.inf)
 
 
 def test_a_step_that_raises_the_value_is_refused_whatever_the_majorant_says() -> None:
