@@ -226,6 +226,13 @@ def hardly_counting(weights: Array) -> str:
     return f"{int(np.sum(weights < LOW_WEIGHT))} of weight below {LOW_WEIGHT}"
 
 
+def samples_told(model: Any) -> str:
+    """How many samples a fit has, and how many rows a formula left out, as a summary tells them."""
+    told = f"{model.outlier_weight_.size} samples"
+    left_out = model.design_.left_out if hasattr(model, "design_") else 0
+    return f"{told} ({left_out} rows with missing values left out)" if left_out else told
+
+
 def weights_of_samples(risk: Risk, theta: Array) -> Array:
     """The slope of the loss over that of its base for each sample of a risk, of shape (n,).
 

@@ -15,7 +15,7 @@ from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
-from dcprog.estimators.base import Declaration, feature_names, hardly_counting
+from dcprog.estimators.base import Declaration, feature_names, hardly_counting, samples_told
 from dcprog.estimators.covariances import NO_ERRORS, loss_slope, transform_of
 from dcprog.estimators.inference import INTERCEPT, CoefficientInference
 from dcprog.estimators.kernels import Kernel, rows_of
@@ -438,7 +438,7 @@ class RobustClassifier(LinearClassifier, CoefficientInference, RobustEstimator):
         exact = self._no_probabilities() is None and self._multiplier() == 1
         kind = "log odds" if exact else "scores (not log odds)"
         return (
-            f"{type(self).__name__}, {kind} of class {self.classes_[1]!s}, {weight.size} samples, "
+            f"{type(self).__name__}, {kind} of class {self.classes_[1]!s}, {samples_told(self)}, "
             f"{hardly_counting(weight)}, {self.result_.status}"
         )
 

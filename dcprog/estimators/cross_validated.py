@@ -125,12 +125,17 @@ class PathSearch(SampleInput, ABC):
     def _is_pairwise(self) -> bool:
         return bool(self._given()._is_pairwise())
 
-    def _search(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def _validate_params(self) -> None:
+        model = self._given()
+        if not isinstance(model, self._usual):  # a loss, maybe with a penalty in the place of λ
+            name, usual = type(self).__name__, self._usual.__name__
+            written = f"{name}({usual}(…))"
+            raise ValueError(f"estimator={model!r}: {name} takes a {usual}: write {written}")
+        super()._validate_params()
+
+    def _search(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Self:
         """Fit all paths, choose the best parameters and refit on all samples."""
         model = self._given()
-        if not isinstance(model, self._usual):
-            name = type(self).__name__
-            raise ValueError(f"estimator={model!r}: {name} takes a {self._usual.__name__}")
         X, y = self._validated(X, y)
         weights: Array | None = None
         if sample_weight is not None:
@@ -139,7 +144,7 @@ class PathSearch(SampleInput, ABC):
             self.classes_ = model._classes_of(y, weights)
         total = float(np.size(y) if weights is None else np.sum(weights))
         self.lambdas_, self.grid_ = self._grid(model, total)
-        folds = list(check_cv(self.cv, y, classifier=is_classifier(model)).split(X, y))
+        folds = list(check_cv(self.cv, y, classifier=is_classifier(model)).split(X, y, groups))
         self.scores_ = np.full((len(folds), len(self.grid_), len(self.lambdas_)), np.nan)
         places = list(product(range(len(folds)), range(len(self.grid_))))
 
@@ -283,7 +288,11 @@ class RobustCV(PathSearch):
 
     @_fit_context(prefer_skip_nested_validation=False)
     def fit(
-        self, X: npt.ArrayLike, y: npt.ArrayLike, sample_weight: npt.ArrayLike | None = None
+        self,
+        X: npt.ArrayLike,
+        y: npt.ArrayLike,
+        sample_weight: npt.ArrayLike | None = None,
+        groups: npt.ArrayLike | None = None,
     ) -> Self:
         """Fit all paths, choose the best parameters and refit on all samples.
 
@@ -293,6 +302,8 @@ class RobustCV(PathSearch):
         y : array of shape (n,)
         sample_weight : array of shape (n,), optional
             Weights for the fits and the scores.
+        groups : array of shape (n,), optional
+            The groups of the samples, for a splitter such as ``GroupKFold``.
 
         Returns
         -------
@@ -304,7 +315,7 @@ class RobustCV(PathSearch):
         TypeError, ValueError
             Parameters are out of range or unknown to the estimator, or the data are not finite.
         """
-        return self._search(X, y, sample_weight)
+        return self._search(X, y, sample_weight, groups)
 
     def _grid(self, model: Any, total: float) -> tuple[Array, list[dict[str, Any]]]:
         size = 1.0 if model.normalize == "mean" else total

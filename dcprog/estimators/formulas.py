@@ -35,12 +35,15 @@ class Design:
         module, such as a lambda, cannot be pickled.
     modules : dict of str
         The names of modules that the formula has, by the caller's names of them.
+    left_out : int
+        The number of rows of the fit's data that have missing values.
     """
 
     formula: str
     spec: Any
     values: dict[str, Any] = field(default_factory=dict)
     modules: dict[str, str] = field(default_factory=dict)
+    left_out: int = 0
 
     @property
     def has_intercept(self) -> bool:
@@ -51,6 +54,11 @@ class Design:
     def names(self) -> list[str]:
         """The names of the features."""
         return [name for name in self.spec.column_names if name != CONSTANT]
+
+    def columns_of(self, term: Any) -> list[Any]:
+        """The names of the columns that a term makes, such as a factor; of no term, itself."""
+        made = {str(known): places for known, places in self.spec.term_indices.items()}
+        return [self.spec.column_names[k] for k in made[term]] if term in made else [term]
 
     def features(self, X: Any) -> Any:
         """The features of a DataFrame of variables; X itself if it has the features."""
@@ -86,6 +94,14 @@ class Design:
             except DataMismatchWarning as error:
                 told = str(error).partition(". ")[0]  # what follows is of a result
                 raise ValueError(f"formula={self.formula!r}: {told}") from error
+            except ValueError as error:
+                if "null values" not in str(error):
+                    raise
+                told = str(error.__cause__ or error).removesuffix(".")
+                raise ValueError(
+                    f"formula={self.formula!r}: {told}: leave such rows out, as the fit does "
+                    "(data.dropna()), or fill them"
+                ) from error
         return self.without_constant(matrix)
 
     def without_constant(self, matrix: Any) -> Any:
@@ -138,6 +154,7 @@ def designed(
     data = table(data)
     weights = None if sample_weight is None else _weights(sample_weight, data)
     data = data.reset_index(drop=True)
+    rows = len(data)
     if weights is not None:
         data = data[weights.notna()]
     scope = {
@@ -158,7 +175,7 @@ def designed(
         raise ValueError(
             f"formula={formula!r}: {CONSTANT!r} is the constant's name: rename this variable"
         )
-    design = _design(formula, features.model_spec, scope)
+    design = _design(formula, features.model_spec, scope, rows - len(features))
     X = design.without_constant(features)
     if X.shape[1] == 0:
         raise ValueError(f"formula={formula!r} has no feature: one is needed, as in 'y ~ a + b'")
@@ -228,14 +245,13 @@ def _labels(formula: str, data: Any, targets: Any) -> Any:
     return np.asarray(data.loc[targets.index, name])
 
 
-def _design(formula: str, spec: Any, scope: Any) -> Design:
+def _design(formula: str, spec: Any, scope: Any, left_out: int) -> Design:
     """The design, with the names of the scope that its features use."""
     used = {name.partition(".")[0] for name in spec.variables_by_source.get("context", ())}
     found = {name: scope[name] for name in sorted(used)}
     modules = {name: one.__name__ for name, one in found.items() if isinstance(one, ModuleType)}
-    return Design(
-        formula, spec, {name: one for name, one in found.items() if name not in modules}, modules
-    )
+    values = {name: one for name, one in found.items() if name not in modules}
+    return Design(formula, spec, values, modules, left_out)
 
 
 def _scope_of_caller() -> dict[str, Any]:
@@ -262,11 +278,12 @@ class FormulaFit(DeclaredEstimator):
     ) -> Self:
         """The estimator fitted to a DataFrame by a formula; formulaic must be installed.
 
-        Rows with missing values are left out. Names of coefficients are those of the formula's
-        columns. The formula may use functions and numbers of the place where this is called;
-        numbers must not have the name of a function of formulaic's, such as ``C`` or ``log``. The
-        methods of the fitted estimator take a DataFrame of the formula's variables, or of its
-        columns, which the attribute ``design_`` makes: ``model.design_(other)``.
+        Rows with missing values are left out; ``summary()`` tells how many. Names of coefficients
+        are those of the formula's columns. The formula may use functions and numbers of the place
+        where this is called; numbers must not have the name of a function of formulaic's, such as
+        ``C`` or ``log``. The methods of the fitted estimator take a DataFrame of the formula's
+        variables, or of its columns, which the attribute ``design_`` makes:
+        ``model.design_(other)``.
 
         Parameters
         ----------

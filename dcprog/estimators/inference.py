@@ -11,7 +11,7 @@ import numpy.typing as npt
 from scipy.special import chdtrc, ndtr, ndtri, stdtr, stdtrit
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
-from dcprog.estimators.base import feature_names, hardly_counting
+from dcprog.estimators.base import feature_names, hardly_counting, samples_told
 from dcprog.estimators.covariances import (
     SCALE_ERRORS,
     ScaleError,
@@ -258,7 +258,8 @@ class CoefficientInference(DeclaredEstimator):
         ----------
         restricted : estimator, str, int, or sequence of str or int
             A model fitted to some of the columns of this one's DataFrame; or the coefficients that
-            are 0 under the hypothesis, by name (``"intercept"`` is one) or place.
+            are 0 under the hypothesis, by name (``"intercept"`` is one) or place. Of a fit by a
+            formula a term, such as ``"C(site)"``, stands for all of its coefficients.
 
         Returns
         -------
@@ -295,7 +296,9 @@ def _zeros(model: Any, restricted: Any) -> list[Any]:
     """The coefficients of a model that are 0 in the restricted one, by name or place."""
     if not hasattr(restricted, "fit"):
         several = isinstance(restricted, Iterable) and not isinstance(restricted, str)
-        return list(restricted) if several else [restricted]
+        listed = list(restricted) if several else [restricted]
+        design = getattr(model, "design_", None)
+        return listed if design is None else [c for one in listed for c in design.columns_of(one)]
     check_is_fitted(restricted)
     if not all(hasattr(one, "feature_names_in_") for one in (model, restricted)):
         raise ValueError(
@@ -538,7 +541,7 @@ class LinearInference(CoefficientInference):
         found = self._r_squared(unit * spec.margins(theta), unit * spec.offset, spec.shares)
         told = "" if np.isnan(found) else f", robust R² {found:.4g}"
         return (
-            f"{type(self).__name__}, {weight.size} samples, scale {fitted.scale_:.4g}, "
+            f"{type(self).__name__}, {samples_told(self)}, scale {fitted.scale_:.4g}, "
             f"{hardly_counting(weight)}, {fitted.result_.status}\n"
             f"{kind} covariance, t with {self._degrees_of_freedom():g} degrees of freedom{told}"
         )

@@ -69,6 +69,10 @@ def unknown_keyword(call: Callable[..., Any], given: Mapping[str, Any], called: 
             told = meant(name, known) if known else "it has none"
             if name in WEIGHTS and "penalty" in known:
                 told = f"write penalty={WEIGHTS[name]}"
+            elif name.partition("__")[0] in known:
+                told = f"write {called}(…).set_params({name}=…)"
+            elif "estimator" in known and told.startswith("choose"):
+                told += "; the estimator has its own"
             return f"{called}() has no parameter {name!r}: {told}"
     return None
 

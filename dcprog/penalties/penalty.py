@@ -59,7 +59,8 @@ class Penalty(Declared, ABC):
     Penalties can be added and multiplied by positive numbers. A subclass that defines only value,
     slope and expression is treated as convex, and its subproblems are solved by cvxpy. A nonconvex
     penalty is majorised by its convex part plus a weighted ℓ1 norm, Σ_j weights_j |w_j|; of such a
-    norm alone every solver takes the majorant, without an expression.
+    norm alone every solver takes the majorant, without an expression. A penalty that is concave in
+    the sizes |w_j| is a subclass of ``dcprog.penalties.ConcavePenalty``, of two functions of them.
 
     Examples
     --------

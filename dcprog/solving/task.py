@@ -932,7 +932,9 @@ def given(
     """The arrays of a mapping, checked: of all variables or, unless it must be whole, of some."""
     for key in start:
         if not isinstance(key, cp.Variable):
-            raise ValueError(f"the start's key {key!r} is not a cvxpy Variable")
+            raise ValueError(
+                f"the start's key {key!r} is not a cvxpy Variable: write start={{x: value}}"
+            )
     values = {v.id: a for v, a in start.items()}
     known = [v for v in variables if v.id in values]
     missing = [v for v in variables if v.id not in values]

@@ -11,7 +11,7 @@ from joblib import parallel_config
 from sklearn.base import clone
 from sklearn.datasets import load_iris
 from sklearn.metrics.pairwise import rbf_kernel
-from sklearn.model_selection import GridSearchCV, StratifiedKFold
+from sklearn.model_selection import GridSearchCV, GroupKFold, StratifiedKFold
 
 import dcprog as dc
 from dcprog.penalties import ConcavePenalty
@@ -168,6 +168,15 @@ def test_it_is_an_estimator_of_a_grid() -> None:
     assert outer.fit(X, CLASSES).best_score_ > 0.9
 
 
+def test_groups_go_to_the_splitter() -> None:
+    groups, y = np.arange(60) % 3, _targets()[1]
+    cv = GroupKFold(3)
+    found = dc.RobustRegressorCV(lambdas=[1.0, 10.0], cv=cv).fit(_targets()[0], y, groups=groups)
+    folds = list(cv.split(y[:, None], y, groups))
+    usual = dc.RobustRegressorCV(lambdas=[1.0, 10.0], cv=folds).fit(*_targets())
+    np.testing.assert_array_equal(found.scores_, usual.scores_)
+
+
 def test_no_warning_from_within_the_paths() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -179,6 +188,7 @@ def test_no_warning_from_within_the_paths() -> None:
     [
         ({"estimator": dc.RobustRegressor()}, "RobustClassifierCV"),
         ({"estimator": "ramp"}, "RobustClassifierCV takes a RobustClassifier"),
+        ({"estimator": "ramp", "lambdas": "l1"}, r"write RobustClassifierCV\(RobustClassifier\("),
         ({"lambdas": [0.0, 1.0]}, "positive finite numbers"),
         ({"lambdas": [[1.0]]}, "positive finite numbers"),
         ({"lambdas": "many"}, "'lambdas' parameter"),

@@ -54,13 +54,15 @@ def test_a_formula_is_the_fit_to_its_columns(model: MMRegressor) -> None:
     small = MMRegressor.from_formula("loss ~ log(age)", frame)
     assert model.wald_test(small).names == ("C(site)[T.v]", "C(site)[T.w]")
     assert model.wald_test(small).p_value < 1e-6
+    assert model.wald_test("C(site)") == model.wald_test(small)
+    assert model.wald_test(["log(age)", "C(site)"]).df == 3
 
 
 def test_other_data_have_the_categories_of_the_fit(model: MMRegressor) -> None:
     other = pd.DataFrame({"age": [1.0, 1.0], "site": ["w", "v"]})
     np.testing.assert_allclose(model.predict(model.design_(other)), [0, 1], atol=0.2)
     assert repr(model.design_) == "Design('loss ~ log(age) + C(site)')"
-    with pytest.raises(ValueError, match="null values"):
+    with pytest.raises(ValueError, match=r"formula=.*null values.*: leave such rows out"):
         model.design_(pd.DataFrame({"age": [1.0, np.nan], "site": ["w", "v"]}))
 
 
@@ -74,6 +76,17 @@ def test_methods_take_the_variables_of_the_formula(model: MMRegressor) -> None:
     np.testing.assert_array_equal(model.outlier_weights(frame, y), model.outlier_weight_)
     with pytest.raises(ValueError, match="the data have no site"):
         model.predict(frame[["age"]])
+
+
+def test_the_summary_tells_of_rows_left_out(model: MMRegressor) -> None:
+    frame = _frame()
+    frame.loc[:4, "age"] = np.nan
+    gaps = MMRegressor.from_formula("loss ~ log(age)", frame)
+    two = frame[frame["site"] != "w"]
+    labels = dc.RobustClassifier.from_formula("site ~ age", two, loss="logistic")
+    assert "55 samples (5 rows with missing values left out)" in gaps.summary().title
+    assert "36 samples (4 rows with missing values left out)" in labels.summary().title
+    assert "left out" not in model.summary().title
 
 
 @pytest.mark.parametrize("as_column", [True, False])

@@ -117,6 +117,11 @@ def test_refusals_name_the_right_one(fit: Callable[[], Any], words: str) -> None
         ),
         (lambda: dc.RobustClassifier(C=1.0), r"parameter 'C': write penalty=dc\.l2\(1 / C\)"),
         (lambda: dc.RobustRegressor(alpha=1.0), r"'alpha': write penalty=dc\.l2\(alpha\)"),
+        (
+            lambda: dc.RobustRegressor(loss__tau=0.9),
+            r"RobustRegressor\(…\)\.set_params\(loss__tau=",
+        ),
+        (lambda: dc.RobustRegressorCV(loss="huber"), "'scoring'; the estimator has its own"),
         (lambda: dc.hinge(on=1.0), r"hinge\(\) has no parameter 'on': choose one of 'at'"),
     ],
 )

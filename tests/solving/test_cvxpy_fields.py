@@ -230,6 +230,14 @@ def test_what_a_start_does_not_give_is_completed(how: str) -> None:
     assert result.value == pytest.approx(1, rel=1e-6)
 
 
+def test_the_key_of_a_start_is_the_variable() -> None:
+    x = cp.Variable(2, name="x")
+    with pytest.raises(
+        ValueError, match=r"key 'x' is not a cvxpy Variable: write start=\{x: value"
+    ):
+        dc.solve(cp.Problem(cp.Minimize(cp.sum(cp.minimum(cp.abs(x), 1)))), start={"x": [0, 0]})
+
+
 def test_a_start_that_contradicts_a_constraint_is_completed_all_the_same() -> None:
     x, y = cp.Variable(), cp.Variable()
     problem = cp.Problem(cp.Minimize(cp.square(x - y) - 0.1 * cp.abs(y)), [x <= 1, y >= -2, y <= 2])
