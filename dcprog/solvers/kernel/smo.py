@@ -15,7 +15,6 @@ from dcprog.foundation.errors import SubproblemError
 from dcprog.foundation.jit import compiled
 from dcprog.foundation.kernel_matrix import symmetric_product
 from dcprog.foundation.tolerances import (
-    CANCELLED,
     FORCING,
     KNOWN_DIGITS,
     MOST_STEPS,
@@ -385,17 +384,6 @@ def descend(
 
 
 @compiled
-def block(K: Any, places: Any) -> Any:
-    """The square block of K in some rows and the same columns."""
-    part = np.empty((places.size, places.size))
-    for i in range(places.size):
-        row = K[places[i]]
-        for j in range(places.size):
-            part[i, j] = row[places[j]]
-    return part
-
-
-@compiled
 def combined(K: Any, places: Any, factors: Any) -> Any:
     """The sum of some rows of K, each times a factor."""
     total = np.zeros(K.shape[1])
@@ -504,7 +492,6 @@ def _newton_step(
 
 Product = Callable[[Array], Array]
 MOST = 1000  # most pairs per variable, of at least so many variables
-COPIED = 3  # selected rows of K are copied after this many pairs per variable
 PATIENCE = 10  # Newton's method is tried after this many pairs per variable,
 READY = 2e-2  # or once the violation is at most this share of the spread of q
 SMOOTHED = 1e-9  # least δ of Newton's method, relative to the largest K_ii
@@ -571,7 +558,7 @@ def minimise_dual(
     product : callable, optional
         A function c → Kc; by default a matrix product.
     after : DualPoint, optional
-        The result for an earlier dual with the same K and samples, whose Kc and factor are reused.
+        The result for an earlier dual with the same K and samples, whose factor is reused.
     max_iter : int, optional
         The most pairs; by default a thousand per variable, and at least 10⁶.
     deadline : Deadline, optional
@@ -595,10 +582,9 @@ def minimise_dual(
         max_iter = MOST * max(dual.q.size, MOST)
     descent = _Descent(K, dual, selection, max_iter, after, deadline or Deadline())
     v = warm(dual, np.zeros(dual.q.size) if start is None else start)
-    known = after
     for _ in range(MOST_STEPS):
         c = dual.coefficients(v, len(K))
-        Kc, known = _product(K, c, product, known), None
+        Kc = symmetric_product(K, c) if product is None else product(c)
         g = dual.gradient(Kc)
         b = dual.intercept(g)
         gap, apart = dual.gap(v, g, b), dual.violation(v, g)
@@ -612,15 +598,6 @@ def minimise_dual(
         v = descent.run(v, Kc, aim)
     stayed = f"SMO's duality gap stayed at {gap:.3g} after {descent.n_iter} pairs"
     raise SubproblemError("failed", stayed, point=(c, b))
-
-
-def _product(K: Array, c: Array, product: Product | None, known: DualPoint | None) -> Array:
-    """The product Kc, updated from a known one unless that loses too many digits."""
-    if known is not None:
-        Kc = known.Kc + times(K, c - known.c)
-        if np.max(np.abs(Kc)) >= CANCELLED * np.max(np.abs(known.Kc)):
-            return Kc
-    return symmetric_product(K, c) if product is None else product(c)
 
 
 class _Descent:
@@ -707,11 +684,6 @@ class _Descent:
         parts = [np.ascontiguousarray(array[work]) for array in (dual.q, dual.lo, dual.hi, v, g)]
         left = self.max_iter - self.n_iter
         left = min(left, PATIENCE * v.size + 1)
-        few = left if whole else min(left, COPIED * work.size)
-        moved = descend(self.K, places, *parts, whole, self.second, aim, few)
-        if few <= moved < left:
-            part, places = block(self.K, places), np.arange(work.size)
-            moved += descend(part, places, *parts, True, self.second, aim, left - moved)
-        self.n_iter += int(moved)
+        self.n_iter += int(descend(self.K, places, *parts, whole, self.second, aim, left))
         v[work] = parts[3]
         return v

@@ -113,25 +113,6 @@ def _dual_value(K: np.ndarray, dual: Dual, v: np.ndarray) -> float:
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_gathered_rows_do_what_a_copy_does(seed: int) -> None:
-    """A working set's rows of K are read in place at first, and copied later."""
-    K, dual = _random_dual(seed)
-    work = np.sort(np.random.default_rng(seed).permutation(dual.q.size)[: dual.q.size // 2 + 1])
-    places = dual.sample[work]
-    copied = smo.block(K, places)
-    np.testing.assert_array_equal(copied, K[np.ix_(places, places)])
-    v = warm(dual, np.zeros(dual.q.size))
-    g = dual.gradient(K @ dual.coefficients(v, len(K)))
-    outcomes = []
-    for matrix, rows, whole in ((K, places, False), (copied, np.arange(work.size), True)):
-        parts = [array[work].copy() for array in (dual.q, dual.lo, dual.hi, v, g)]
-        moved = smo.descend(matrix, rows, *parts, whole, True, 1e-6, 500)
-        outcomes.append((moved, *parts[3:]))
-    for in_place, copy in zip(*outcomes, strict=True):
-        np.testing.assert_array_equal(in_place, copy)
-
-
-@pytest.mark.parametrize("seed", range(6))
 def test_compiled_loop_is_the_plain_one(seed: int) -> None:
     K, dual = _random_dual(seed)
     rows = dual.sample
