@@ -819,8 +819,6 @@ NEAR = (1e-2, 1e-3, 1e-4)
 WIDE = (1.0, 1e-2, 10.0, 1e-4, 100.0)
 # So few coordinates are tried one by one as well.
 FEW = 4
-# With more coordinates at kinks than that a step off all of them leads nowhere.
-CROWDED = 100
 
 
 @np.errstate(all="ignore")
@@ -856,9 +854,8 @@ def downhill(
     """
     leeway = max(guarded(surrogate.domain.outside, x), KNOWN_DIGITS)
     units, inside, tried = surrogate.units(x), 0, 0
-    crowded = int(np.count_nonzero(surrogate.nearby.kinks(x))) > CROWDED
     for size in WIDE if wide else NEAR:
-        ways = size * units * _directions(x, rng, crowded)
+        ways = size * units * _directions(x, rng)
         try:
             values = surrogate.nearby.either_side(x, ways, leeway)
         except Exception:  # a user's loss may raise anything far out
@@ -876,14 +873,14 @@ def downhill(
     return None
 
 
-def _directions(x: Array, rng: np.random.Generator, crowded: bool) -> Array:
+def _directions(x: Array, rng: np.random.Generator) -> Array:
     """Random directions, one a row; also some that leave alone the coordinates that are 0.
 
-    At the kinks there every other step may rise. Where kinks crowd, only the latter.
+    At the kinks there every other step may rise.
     """
     single = np.eye(x.size) if x.size <= FEW else np.zeros((0, x.size))
     if x.size == 0:
         return single
     mixed = rng.standard_normal((DIRECTIONS, x.size))
     partial = mixed * (x != 0) if 0 < np.count_nonzero(x) < x.size else mixed[:0]
-    return np.concatenate([single, mixed[:0] if crowded and len(partial) else mixed, partial])
+    return np.concatenate([single, mixed, partial])

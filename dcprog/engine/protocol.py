@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
 import numpy as np
-import numpy.typing as npt
 
 from dcprog.engine.stationarity import Stationarity
 from dcprog.engine.track import Attempt
@@ -277,10 +276,6 @@ class Nearby:
         points = (x + sign * way for way in ways for sign in (1, -1))
         values = [value_within(self._surrogate, point, leeway) for point in points]
         return np.reshape(values, (-1, 2))
-
-    def kinks(self, x: Array) -> npt.NDArray[np.bool_]:
-        """Coordinates at a kink of F, which rises both ways off it where the majorant does."""
-        return np.zeros(x.size, dtype=bool)
 
     def further(self, x: Array, time_limit: float | None = None) -> Array:
         """A point near a minimiser x of the majorant at which F may be lower still, or x itself."""

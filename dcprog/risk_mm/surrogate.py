@@ -9,7 +9,6 @@ from functools import cached_property
 from itertools import product
 
 import numpy as np
-import numpy.typing as npt
 
 from dcprog.engine.protocol import Domain, FixedFacts, Nearby, Record
 from dcprog.engine.stationarity import Stationarity
@@ -590,13 +589,6 @@ class _RiskNearby(Nearby):
         """F(x + way) and F(x − way) for every row of `ways`, from margins that are linear in it."""
         values = self._made.risk.either_side(x, ways)
         return np.where(np.isfinite(values), values, np.inf)
-
-    def kinks(self, x: Array) -> npt.NDArray[np.bool_]:
-        """Penalised coefficients that are 0, if the penalty has a kink there."""
-        risk = self._made.declared
-        found = np.zeros(x.size, dtype=bool)
-        found[risk.penalized] = risk.penalty.sparse_sizes(x[risk.penalized]) == 0
-        return found
 
     @np.errstate(all="ignore")
     def further(self, x: Array, time_limit: float | None = None) -> Array:

@@ -7,7 +7,6 @@ from typing import Any
 
 import cvxpy as cp
 import numpy as np
-import numpy.typing as npt
 import pytest
 
 import dcprog as dc
@@ -45,9 +44,6 @@ class Landscape:
     def units(self, x: Array) -> Array:
         return np.full(x.size, self.unit)
 
-    def kinks(self, x: Array) -> npt.NDArray[np.bool_]:
-        return np.zeros(x.size, dtype=bool)
-
     def proposals(self, x: Array, rng: Any, time_limit: float | None = None) -> Iterator[Array]:
         self.limits.append(time_limit)
         return iter(self.proposed)
@@ -67,27 +63,6 @@ def test_a_saddle_is_left(unit: float) -> None:
     assert found is not None
     point, value = found
     assert value == saddle(point / unit) < -1e-6
-
-
-def test_kinks_are_left_alone_where_they_crowd() -> None:
-    """So are all random directions that leave them; those that do not are tried as ever."""
-
-    class Crowded(Landscape):
-        def kinks(self, x: Array) -> npt.NDArray[np.bool_]:
-            return x == 0
-
-    seen: list[Array] = []
-
-    def noted(x: Array) -> float:
-        seen.append(x)
-        return float(np.sum(np.abs(x[1:])) - (x[0] - 1) ** 2)
-
-    x = np.zeros(300)
-    x[0] = 1.0
-    found = downhill(Crowded(noted), x, 0.0, np.random.default_rng(0))  # type: ignore[arg-type]
-    assert found is not None
-    assert found[1] < 0
-    assert all(not np.any(point[1:]) for point in seen)
 
 
 def test_at_a_minimum_there_is_nothing() -> None:
