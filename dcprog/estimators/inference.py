@@ -109,7 +109,8 @@ class CoefficientTable:
 def interval_of(centre: Array, errors: Array, level: float, df: float) -> Array:
     """The intervals centre ± quantile·errors of the t distribution, of shape (k, 2)."""
     if not 0 < level < 1:
-        raise ValueError(f"level={level!r}: a number between 0 and 1 is needed")
+        told = f", such as {level / 100:g}" if 1 < level < 100 else ""
+        raise ValueError(f"level={level!r}: a number between 0 and 1 is needed{told}")
     if level < UNUSUAL:
         told = f"level={level:g}: the intervals hold with a probability of {level:.0%}"
         warn(f"{told}; if alpha={level:g} is meant, write level={1 - level:g}", UserWarning)

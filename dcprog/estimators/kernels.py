@@ -7,6 +7,7 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
+from sklearn.exceptions import NotFittedError
 from sklearn.metrics.pairwise import pairwise_kernels
 
 from dcprog.estimators.parameters import COUNT, NONNEGATIVE, DeclaredEstimator, one_of, parameter
@@ -145,7 +146,7 @@ class _WithoutCoefficients:
         if estimator is None:
             return self
         if "intercept_" not in vars(estimator):
-            raise AttributeError(f"{type(estimator).__name__} has no coef_ before it is fitted")
+            raise NotFittedError(f"{type(estimator).__name__} has no coef_ before it is fitted")
         raise AttributeError(
             f"coef_ is only available with a linear kernel: with kernel={estimator.kernel!r}, "
             "dual_coef_ holds weights of samples; sklearn.inspection.permutation_importance tells "

@@ -166,9 +166,9 @@ class DeclaredEstimator(BaseEstimator):
         for key in params:
             name, _, inner = key.partition("__")
             if name not in known:
-                raise ValueError(
-                    f"{type(self).__name__} has no parameter {name!r}: {meant(name, known)}"
-                )
+                close = nearest(key, self.get_params())  # penalty_lam: 'penalty__lam'
+                told = meant(name, known if close is None else [close])
+                raise ValueError(f"{type(self).__name__} has no parameter {key!r}: {told}")
             part = params.get(name, getattr(self, name))
             if inner and not hasattr(part, "set_params"):
                 raise ValueError(f"{name}={part!r} has no parameter {inner!r}: set {name} first")

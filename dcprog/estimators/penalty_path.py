@@ -80,7 +80,6 @@ class PenaltyFamily:
         else:
             if y is None:
                 raise ValueError("y is missing; without it pass a Risk")
-            rows = residual_rows(X, y, fit_intercept)
             loss = square() if loss is None else part_of("loss", loss)
             if not is_of_residuals(loss):
                 raise ValueError(
@@ -88,6 +87,7 @@ class PenaltyFamily:
                     "y − f(x): pass a Risk, dc.Risk.from_loss(dc.binary_margins(X, y), loss, "
                     "penalty)"
                 )
+            rows = residual_rows(X, y, fit_intercept)
             penalty = l1() if penalty is None else part_of("penalty", penalty)
             risk = Risk.from_loss(rows, loss, penalty, sample_weight)
             unit = _unit(risk, fit_intercept, scale)

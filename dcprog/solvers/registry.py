@@ -404,7 +404,8 @@ def explain_choice(risk: Risk) -> str:
     smo: not chosen: its rows are not those of a kernel machine with one score
     """
     if not (hasattr(risk, "base") and hasattr(risk, "rows")):
-        raise TypeError(f"risk={risk!r}: a Risk is needed; explain a cvxpy problem by dc.explain")
+        told = "explain a cvxpy problem by dc.explain, a fitted estimator by its spec_"
+        raise TypeError(f"risk={risk!r}: a Risk is needed; {told}")
     order = _ordered(risk)
     lines = [f"{name}: takes over where those above fail" for name in order]
     lines[:1] = [f"{name}: chosen" for name in order[:1]]

@@ -63,7 +63,7 @@ NUMBER = re.compile(r"(?<![\w.])\d[\w.]*(?:[+-]\d+)?")  # not the 1 of var1
 def rules_of(problem: cp.Problem | cp.Expression) -> str:
     """The expression tree with the rule of each node, the text of :func:`dcprog.explain`."""
     if not isinstance(problem, cp.Problem):
-        check_expression(problem, "a cvxpy problem or expression")
+        check_expression(problem, "a cvxpy problem or expression (of a Risk: dc.explain_choice)")
         rewriting = Rewriting()
         explained = _Explained(Box(), rewriting)
         explained.describe(rewriting.of(problem), 0)

@@ -166,6 +166,10 @@ def test_the_level_of_other_packages_is_told_apart() -> None:
     model = dc.RobustRegressor().fit(*_data())
     with pytest.warns(UserWarning, match=r"probability of 5%; if alpha=0.05 is meant, .*=0\.95"):
         model.conf_int(0.05)
+    with pytest.raises(ValueError, match=r"such as 0\.95"):
+        model.conf_int(95)
+    with pytest.raises(NotFittedError, match="before it is fitted"):
+        dc.RobustRegressor().summary()
     other: dict[str, Any] = {"alpha": 0.05}
     with pytest.raises(TypeError, match="no parameter 'alpha': choose one of 'level'"):
         model.conf_int(**other)

@@ -94,6 +94,9 @@ def test_a_grid_over_the_default() -> None:
         (lambda: dc.RobustRegressor(penalty="tikhonov").fit(X, Y), "choose one of 'l1', 'l2'"),
         (lambda: dc.RobustRegressor(penalty=dc.scad).fit(X, Y), r"write dc\.scad\(lam\)"),
         (lambda: dc.penalty_path(X, Y, "cube"), "loss='cube'"),
+        (lambda: dc.penalty_path(X, Y.astype(str), "ramp"), "pass a Risk"),
+        (lambda: dc.RobustClassifier().set_params(penalty_lam=1), "is 'penalty__lam' meant"),
+        (lambda: dc.RobustClassifier("ramp").set_params(loss_c=1), "is 'loss__c' meant"),
     ],
 )
 def test_refusals_name_the_right_one(fit: Callable[[], Any], words: str) -> None:
@@ -122,6 +125,8 @@ def test_refusals_name_the_right_one(fit: Callable[[], Any], words: str) -> None
             r"RobustRegressor\(…\)\.set_params\(loss__tau=",
         ),
         (lambda: dc.RobustRegressorCV(loss="huber"), "'scoring'; the estimator has its own"),
+        (lambda: dc.explain(dc.Risk(X, dc.square())), "explain_choice"),
+        (lambda: dc.explain_choice(dc.RobustRegressor()), "a fitted estimator by its spec_"),
         (lambda: dc.hinge(on=1.0), r"hinge\(\) has no parameter 'on': choose one of 'at'"),
     ],
 )
