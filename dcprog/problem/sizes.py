@@ -42,8 +42,7 @@ class NaturalUnits:
 
         For each variable, the smallest power of ten by which a random step of it alone changes the
         objective or a constraint by half of their values at 0. If there is none, or there are MANY
-        variables, the smallest power for all variables together, or the one at which an objective
-        that is 0 at 0 goes over to another power of the step; else 1.
+        variables, the smallest power for all variables together; else 1.
         """
         with values_kept(self._points.variables):
             return self._measured()
@@ -83,7 +82,6 @@ class NaturalUnits:
         if np.any(np.isnan(units)):
             balance = self._balance(direction)
             common = power(balance * direction)
-            common = self._bend(balance * direction) if common is None else common
             units = np.where(np.isnan(units), balance * DECADE ** (common or 0), units)
         return np.minimum(units, self._room())
 
@@ -136,16 +134,6 @@ class NaturalUnits:
             return None
         power = np.log10(large / small)
         return float(DECADE ** np.round(-np.log10(small) / power)) if power > RESPONSE else None
-
-    def _bend(self, direction: Array) -> int | None:
-        """The decade in which an objective, 0 at 0, goes over to another power of the step."""
-        powers = range(-DECADES, DECADES + 1)
-        sizes = [abs(self._objective(DECADE**k * direction)) for k in powers]
-        with np.errstate(all="ignore"):
-            slopes = np.diff(np.log10(np.where(np.isfinite(sizes), sizes, 0.0)))
-        known = np.flatnonzero(np.isfinite(slopes))
-        bent = [k for k in known if abs(slopes[k] - slopes[known[0]]) > RESPONSE]
-        return powers[bent[0]] if bent else None
 
     def _numbers(self, x: Array, nodes: list[Any]) -> Array:
         """All entries of the nodes at x, with 0 for entries that are not finite."""

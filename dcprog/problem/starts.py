@@ -24,7 +24,6 @@ from dcprog.problem.sizes import Sizes
 
 # Levels of graduation, as powers of two, each solved to CONVEX_START.
 LEVELS = 3, 2, 1.5, 1, 0.5
-FAR_OFF = 1e2  # units, from where a solution of a flat problem is not used
 MARGINS = (BESIDE, 1e-3, FEASIBLE, 0.0)  # units by which a start is moved inside its domain
 
 
@@ -81,7 +80,7 @@ class Starts:
         self.middle = x
         if kind == "graduated":
             x = self._graduated(x)
-        x = self._tame(self.inside(x), rng)
+        x = self.inside(x)
         # ‖x‖ at 0 has no slope to leave by: a point that misses a constraint may as well move, and
         # so may one whose convex problem has a constant objective
         missed = not self._problem.is_feasible(x)
@@ -216,18 +215,6 @@ class Starts:
             return x
         decided = [e for e in failures if e.status != "failed"]
         raise (decided or failures)[0]
-
-    def _tame(self, x: Array, rng: np.random.Generator) -> Array:
-        """The point x, or a random point with lower F if x is absurdly far.
-
-        A flat relaxation has its minimum anywhere, and solvers find it thousands of units away.
-        """
-        if not np.any(np.abs(x) > FAR_OFF * self._sizes.natural.unit):
-            return x
-        near, problem = self.random(rng), self._problem
-        with np.errstate(all="ignore"):
-            far_value, near_value = (problem.objective(problem.at(p)) for p in (x, near))
-        return near if near_value < far_value and self._usable(near) else x
 
     def _is_flat(self, x: Array, rng: np.random.Generator) -> bool:
         """True if the convex start's objective is a constant."""

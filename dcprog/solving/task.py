@@ -770,8 +770,6 @@ class ProblemTask(Task[ProblemSurrogate]):
         """
         if run.status in ("interrupted", "time_limit", "max_iter"):
             return run
-        if run.status == "solver_failed" and run.mode == "feasible":
-            run = self._paying(surrogate, run)
         if _meets(surrogate, run):
             return run
         surrogate.starts.limit(self.left())
@@ -794,18 +792,6 @@ class ProblemTask(Task[ProblemSurrogate]):
             f"{run.violation:.3g}: try n_starts > 1 or another start"
         )
         return replace(run, status="no_feasible_point", message=message)
-
-    def _paying(self, surrogate: ProblemSurrogate, run: Run) -> Run:
-        """A run that pays for violations, where majorised constraints leave no room for a step."""
-        assert run.x is not None
-        surrogate.paying = True
-        try:
-            other = self.descend(surrogate, run.x)
-        finally:
-            surrogate.paying = False
-        worse = surrogate.facts.sign * (other.value - run.value) > 0
-        lost = worse and other.status != "converged"
-        return run if lost or not _meets(surrogate, other) else other
 
     def _feasible_point(self, surrogate: ProblemSurrogate, origin: Array) -> Array | None:
         """Where the violation alone ends at 0, from here."""
