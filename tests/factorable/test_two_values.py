@@ -23,12 +23,12 @@ EQUATIONS: dict[str, tuple[Any, tuple[float, float]]] = {
 
 @pytest.mark.parametrize(("equation", "two"), EQUATIONS.values(), ids=EQUATIONS)
 def test_the_bound_and_the_default_are_the_best_of_all_cases(equation: Any, two: Any) -> None:
-    matrix = np.random.default_rng(31).integers(-9, 10, size=(10, 10)).astype(float)
+    matrix = np.random.default_rng(31).integers(-9, 10, size=(8, 8)).astype(float)
     matrix += matrix.T
-    x = cp.Variable(10)
+    x = cp.Variable(8)
     problem = cp.Problem(cp.Minimize(cp.quad_form(x, matrix)), [equation(x)])
-    assert np.allclose(list(FactorableProblem(problem).roots.values()), [two] * 10)
-    cases = np.array(list(itertools.product(two, repeat=10)))
+    assert np.allclose(list(FactorableProblem(problem).roots.values()), [two] * 8)
+    cases = np.array(list(itertools.product(two, repeat=8)))
     least = np.min(np.einsum("ki,ij,kj->k", cases, matrix, cases))
     bound = dc.lower_bound(problem)
     assert bound.status == "proved"
