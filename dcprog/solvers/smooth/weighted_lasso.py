@@ -11,7 +11,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
-from dcprog.foundation.arrays import COPIED, Array, dense
+from dcprog.foundation.arrays import Array, dense
 from dcprog.foundation.deadline import Deadline
 from dcprog.foundation.errors import SubproblemError
 from dcprog.foundation.jit import compiled
@@ -64,12 +64,10 @@ class ColumnGram:
         self._clear()
 
     def _clear(self) -> None:
-        n, d = self._X.shape
-        self._place = np.full(d, -1)
+        self._place = np.full(self._X.shape[1], -1)
         self._columns = np.empty(0, dtype=np.intp)
         self._gram = np.empty((0, 0))
         self._sums = np.empty(0)
-        self._gathered: Any = np.empty((n, 0), order="F")
 
     @property
     def size(self) -> int:
@@ -100,12 +98,8 @@ class ColumnGram:
         return self._gram[np.ix_(where, where)]
 
     def times(self, columns: Index, x: Array) -> Array:
-        """The product X_S x for columns that were added before."""
-        if self._gathered is None:
-            return np.asarray(self._X[:, columns] @ x)
-        full = np.zeros(self._columns.size)
-        full[self._place[columns]] = x
-        return np.asarray(self._gathered[:, : full.size] @ full)
+        """The product X_S x."""
+        return np.asarray(self._X[:, columns] @ x)
 
     def _include(self, new: Index) -> None:
         if new.size == 0:
@@ -113,7 +107,7 @@ class ColumnGram:
         k, more = self._columns.size, self._columns.size + new.size
         B = self._X[:, new]
         weighted = B if self._plain else self._weighted(B)
-        old = self._old(new, B)
+        old = self._X[:, self._columns]
         self._columns = np.concatenate([self._columns, new])
         self._place[new] = np.arange(k, more)
         if more > len(self._gram):
@@ -131,21 +125,6 @@ class ColumnGram:
         if isinstance(B, np.ndarray):
             return self.weights[:, None] * B
         return sp.csc_array(sp.diags_array(self.weights) @ B)
-
-    def _old(self, new: Index, B: Any) -> Any:
-        """The earlier columns; the new ones are stored beside them if memory allows."""
-        k, n = self._columns.size, self._X.shape[0]
-        if not isinstance(B, np.ndarray) or n * (k + new.size) > COPIED:
-            self._gathered = None
-            return self._X[:, self._columns]
-        if self._gathered is None:
-            return self._X[:, self._columns]
-        if self._gathered.shape[1] < k + new.size:
-            grown = np.empty((n, max(2 * (k + new.size), ROOM)), order="F")
-            grown[:, :k] = self._gathered[:, :k]
-            self._gathered = grown
-        self._gathered[:, k : k + new.size] = B
-        return self._gathered[:, :k]
 
 
 # ---- the problem in a working set ----------------------------------------------------------------
