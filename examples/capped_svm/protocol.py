@@ -38,6 +38,7 @@ from examples.common.plots import BLACK, BLUE, GREEN, ORANGE, RED
 
 Array = np.ndarray
 Fold = tuple[Array, Array, Array]  # training samples, test samples, labels to train on
+Grid = tuple[float, ...]  # values of a method's parameter
 
 FOLDS, INNER_FOLDS = 5, 3
 GRID = tuple(10.0**k for k in range(-3, 3))
@@ -110,7 +111,7 @@ def axes_of(n: int, d: int) -> list[Any]:
     return [MinMaxScaler(), *([PCA(n, svd_solver="full")] if d > n else [])]
 
 
-def evaluate(method: Method, X: Array, y: Array, fold: Fold, nested: bool) -> Array:
+def evaluate(method: Method, X: Array, y: Array, fold: Fold, grid: Grid, nested: bool) -> Array:
     """Test accuracy at every parameter, and last that at the one chosen in the training part.
 
     The last one is NaN where it is not asked for.
@@ -125,12 +126,12 @@ def evaluate(method: Method, X: Array, y: Array, fold: Fold, nested: bool) -> Ar
     with warnings.catch_warnings():
         for category in (ConvergenceWarning, dc.TrivialSolutionWarning):
             warnings.simplefilter("ignore", category)
-        fits = [clone(model).set_params(**{name: v}).fit(X[train], labels) for v in GRID]
+        fits = [clone(model).set_params(**{name: v}).fit(X[train], labels) for v in grid]
         scores = np.array([fit.score(X[test], y[test]) for fit in fits])
         if not nested:
             return np.append(scores, np.nan)
         inner = StratifiedKFold(INNER_FOLDS, shuffle=True, random_state=0)
-        search = GridSearchCV(inside, {name: list(GRID)}, cv=inner, refit=False)
+        search = GridSearchCV(inside, {name: list(grid)}, cv=inner, refit=False)
         search.fit(X[train], labels)
     return np.append(scores, scores[int(search.best_index_)])
 
@@ -144,6 +145,7 @@ class Score:
 
     grid: Array
     nested: Array
+    parameters: Grid = GRID
 
     @property
     def best(self) -> Array:
@@ -152,12 +154,20 @@ class Score:
 
 
 def cross_validate(
-    title: str, X: Array, y: Array, share: float, repeats: int, jobs: int, nested: bool
+    title: str,
+    X: Array,
+    y: Array,
+    share: float,
+    *,
+    grid: Grid,
+    repeats: int,
+    jobs: int,
+    nested: bool,
 ) -> dict[str, Score]:
     """All methods on the same folds; what is done is kept."""
     folds = [fold for repeat in range(repeats) for fold in folds_of(y, share, repeat)]
     calls = [
-        joblib.delayed(known)(f"{title}-{share:g}-{k}", name, X, y, fold, nested)
+        joblib.delayed(known)(f"{title}-{share:g}-{k}", name, X, y, fold, grid, nested)
         for name in METHODS
         for k, fold in enumerate(folds)
     ]
@@ -167,15 +177,15 @@ def cross_validate(
     for k, name in enumerate(METHODS):
         part = 100 * np.array(outcomes[k * len(folds) : (k + 1) * len(folds)])
         means = part.reshape(repeats, FOLDS, -1).mean(axis=1)
-        scores[name] = Score(means[:, :-1], means[:, -1])
+        scores[name] = Score(means[:, :-1], means[:, -1], grid)
     return scores
 
 
-def known(part: str, name: str, X: Array, y: Array, fold: Fold, nested: bool) -> Array:
+def known(part: str, name: str, X: Array, y: Array, fold: Fold, grid: Grid, nested: bool) -> Array:
     """A fold of a method, kept between runs."""
-    depends = (Path(__file__), X, y, *fold, f"{GRID}, {nested}")
+    depends = (Path(__file__), X, y, *fold, f"{grid}, {nested}")
     label = f"capped_svm-{part}-{name}".replace(" ", "_")
-    return kept(label, lambda: evaluate(METHODS[name], X, y, fold, nested), *depends)
+    return kept(label, lambda: evaluate(METHODS[name], X, y, fold, grid, nested), *depends)
 
 
 def load(wanted: Sequence[str], folder: Path) -> dict[str, tuple[Array, Array]]:

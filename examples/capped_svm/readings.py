@@ -23,7 +23,7 @@ from dcprog.risk.risk import Risk
 from dcprog.rows.linear import class_margins
 from dcprog.transforms import Transform, cap_at, cap_largest, power_of
 from dcprog.transforms.caps import share_of
-from examples.capped_svm.protocol import FOLDS, GRID, METHODS, Fold, axes_of, folds_of
+from examples.capped_svm.protocol import FOLDS, METHODS, Fold, Grid, axes_of, folds_of
 from examples.common.claims import Claim, Difference, same
 from examples.common.parts import kept
 
@@ -76,15 +76,15 @@ READINGS: dict[str, Callable[[Transform], Transform]] = {
 }
 
 
-def evaluate(X: Array, y: Array, fold: Fold) -> Array:
+def evaluate(X: Array, y: Array, fold: Fold, grid: Grid) -> Array:
     """Test accuracy of a fold, of shape (readings, powers, parameters)."""
     train, test, labels = fold
     scale = make_pipeline(*axes_of(train.size, X.shape[1])).fit(X[train])
     near, far = scale.transform(X[train]), scale.transform(X[test])
-    found = np.empty((len(READINGS), len(POWERS), len(GRID)))
+    found = np.empty((len(READINGS), len(POWERS), len(grid)))
     for i, rule in enumerate(READINGS.values()):
         for j, p in enumerate(POWERS):
-            for k, gamma in enumerate(GRID):
+            for k, gamma in enumerate(grid):
                 scores = fitted(near, labels, rule(power_of(p / 2, DELTA)), gamma)
                 found[i, j, k] = np.mean(scores(far) == y[test])
     return found
@@ -102,17 +102,19 @@ def fitted(X: Array, y: Array, transform: Transform, gamma: float) -> Callable[[
     return lambda points: np.argmax(points @ W.T + b, axis=1)
 
 
-def known(X: Array, y: Array, fold: Fold, label: str) -> Array:
+def known(X: Array, y: Array, fold: Fold, grid: Grid, label: str) -> Array:
     """A fold, kept between runs."""
-    depends = (Path(__file__), X, y, *fold, f"{GRID}")
-    return kept(f"capped_svm-readings-{label}", lambda: evaluate(X, y, fold), *depends)
+    depends = (Path(__file__), X, y, *fold, f"{grid}")
+    return kept(f"capped_svm-readings-{label}", lambda: evaluate(X, y, fold, grid), *depends)
 
 
-def reading_claims(name: str, X: Array, y: Array, shuffles: int, jobs: int) -> list[Claim]:
+def reading_claims(
+    name: str, X: Array, y: Array, grid: Grid, shuffles: int, jobs: int
+) -> list[Claim]:
     """Each reading against the printed accuracy, at its best p and γ."""
     folds = [(r, fold) for r in range(shuffles) for fold in folds_of(y, 0.0, r)]
     calls = [
-        joblib.delayed(known)(X, y, fold, f"{name}-{r}-{k % FOLDS}")
+        joblib.delayed(known)(X, y, fold, grid, f"{name}-{r}-{k % FOLDS}")
         for k, (r, fold) in enumerate(folds)
     ]
     with joblib.parallel_config("loky", inner_max_num_threads=1):
@@ -120,12 +122,14 @@ def reading_claims(name: str, X: Array, y: Array, shuffles: int, jobs: int) -> l
     by_shuffle = scores.reshape(shuffles, FOLDS, *scores.shape[1:]).mean(axis=1)
     printed = METHODS["capped, p = 1"].paper[name]
     return [
-        reading_claim(f"{name}, {reading}: the capped SVM as printed", values, printed, len(y))
+        reading_claim(
+            f"{name}, {reading}: the capped SVM as printed", values, grid, printed, len(y)
+        )
         for reading, values in zip(READINGS, np.moveaxis(by_shuffle, 1, 0), strict=True)
     ]
 
 
-def reading_claim(text: str, values: Array, printed: float, n: int) -> Claim:
+def reading_claim(text: str, values: Array, grid: Grid, printed: float, n: int) -> Claim:
     """Of shape (shuffles, powers, parameters), at the cell of the largest mean."""
     means = values.mean(axis=0)
     j, k = np.unravel_index(int(np.argmax(means)), means.shape)
@@ -134,6 +138,6 @@ def reading_claim(text: str, values: Array, printed: float, n: int) -> Claim:
     apart = Difference(float(best.mean()) - printed, deviation * np.sqrt(1 + 1 / best.size))
     shown = (
         f"{best.mean():.1f} ± {deviation:.1f} over {best.size} shuffles, p = {POWERS[j]:g}, "
-        f"γ = {GRID[k]:g}; one of {len(READINGS)} readings tried"
+        f"γ = {grid[k]:g}; one of {len(READINGS)} readings tried"
     )
     return replace(same(text, [apart], MARGIN, None, shown), item="table 2")

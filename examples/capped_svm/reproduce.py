@@ -32,7 +32,7 @@ from sklearn.preprocessing import minmax_scale
 
 import dcprog as dc
 from dcprog.models import CappedSVC
-from examples.capped_svm.protocol import METHODS, SETS, Score, capped, cross_validate, load
+from examples.capped_svm.protocol import GRID, METHODS, SETS, Score, capped, cross_validate, load
 from examples.capped_svm.readings import reading_claims
 from examples.capped_svm.table_2 import all_claims, draw_parameters
 from examples.common.claims import print_claims
@@ -42,7 +42,6 @@ from examples.common.tables import spread, steps_until
 
 Array = np.ndarray
 SHARES = (0.0, 0.3)
-READING_SHUFFLES = 10
 LARGE = 1000  # features, from which the descents are not drawn
 
 
@@ -149,10 +148,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "--sets", nargs="+", choices=SETS, default=list(SETS), help="all by default"
     )
     parser.add_argument("--repeats", type=int, help="of the cross-validation: 3 by default")
+    parser.add_argument("--shuffles", type=int, default=10, help="of the readings of ε")
+    parser.add_argument(
+        "--grid", type=float, nargs="+", default=GRID, help="values of the parameters"
+    )
     parser.add_argument("--jobs", type=int, default=2, help="processes")
     parser.add_argument("--nested", action="store_true", help="nested cross-validation, too")
     parser.add_argument("--full", action="store_true", help="ten repeats")
     options = parser.parse_args(arguments)
+    grid = tuple(options.grid)
     repeats = options.repeats or (10 if options.full else 3)
     if repeats < 2:
         parser.error("--repeats must be 2 or more: one repeat has no standard error")
@@ -162,7 +166,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for name, (X, y) in sets.items():
         title = f"{name} ({X.shape[0]} × {X.shape[1]}, {y.max() + 1} classes)"
         results[name] = {
-            share: cross_validate(name, X, y, share, repeats, options.jobs, options.nested)
+            share: cross_validate(
+                name,
+                X,
+                y,
+                share,
+                grid=grid,
+                repeats=repeats,
+                jobs=options.jobs,
+                nested=options.nested,
+            )
             for share in SHARES
         }
         print_set(title, name, results[name])
@@ -172,7 +185,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     evidence = f"shuffles of seeds 0–{repeats - 1}, figure parameter.png"
     claims = all_claims(sets, results)
     if "ALLAML" in sets:
-        claims += reading_claims("ALLAML", *sets["ALLAML"], READING_SHUFFLES, options.jobs)
+        claims += reading_claims("ALLAML", *sets["ALLAML"], grid, options.shuffles, options.jobs)
     wrong = print_claims(claims, evidence)
     if options.output is not None:
         options.output.mkdir(parents=True, exist_ok=True)

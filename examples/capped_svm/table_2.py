@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 
-from examples.capped_svm.protocol import GRID, METHODS, SETS, Score
+from examples.capped_svm.protocol import METHODS, SETS, Score
 from examples.common.claims import (
     Claim,
     Difference,
@@ -143,7 +143,9 @@ def flat_claim(text: str, results: dict[str, Score], other: str) -> Claim:
     name = min(EXACT, key=lambda name: float(change(results[name]).mean()))
     ours, theirs = change(results[name]), change(results[other])
     shown = f"{name}, the flatter p on the test folds; "
-    shown += f"over 0.001 … 100 it changes by {ours.mean():.1f} points, by {theirs.mean():.1f}"
+    least, most = min(results[name].parameters), max(results[name].parameters)
+    shown += f"over {least:g} … {most:g} "
+    shown += f"it changes by {ours.mean():.1f} points, by {theirs.mean():.1f}"
     return judged(greater(text, [paired(theirs - ours)], measured=shown))
 
 
@@ -181,9 +183,10 @@ def draw_parameters(found: dict[str, Results], path: Path) -> None:
         for name, method in METHODS.items():
             if method.parameter is None:
                 continue
-            means = results[0.0][name].grid.mean(axis=0)
+            score = results[0.0][name]
             style = "--" if "pass" in name else "-"
-            ax.semilogx(GRID, means, f"o{style}", color=method.colour, label=name)
+            means = score.grid.mean(axis=0)
+            ax.semilogx(score.parameters, means, f"o{style}", color=method.colour, label=name)
         printed = METHODS[EXACT[0]].paper.get(title)
         if printed is not None:
             ax.axhline(printed, color="0.6", ls=":", label="capped, as printed")

@@ -23,12 +23,11 @@ from tests.examples.verdicts import is_png, unexpected
 def test_tables_and_plots(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(protocol, "GRID", (0.1, 1.0))
     monkeypatch.setattr(protocol, "INNER_FOLDS", 2)
     monkeypatch.setattr(protocol, "FOLDS", 3)
-    monkeypatch.setattr(table_2, "GRID", (0.1, 1.0))
     monkeypatch.setattr(example, "SHARES", (0.0, 0.3))
     arguments = ["--output", str(tmp_path), "--repeats", "2", "--jobs", "1", "--nested"]
+    arguments += ["--grid", "0.1", "1"]
     example.main([*arguments, "--data", str(tmp_path)])
     printed = capsys.readouterr().out
     rows: dict[str, Any] = {}
@@ -129,9 +128,11 @@ def test_a_reading_that_caps_nothing_is_the_squared_hinge() -> None:
 
 def test_a_reading_that_is_far_from_the_print_is_refuted() -> None:
     near, far = (np.full((10, 2, 6), level) for level in (97.0, 80.0))
-    assert readings.reading_claim("", near, 97.14, 72).holds is None  # one sample is 1.4 points
-    assert readings.reading_claim("", near, 97.14, 5000).holds is True
-    assert readings.reading_claim("", far, 97.14, 72).holds is False
+    assert (
+        readings.reading_claim("", near, protocol.GRID, 97.14, 72).holds is None
+    )  # one sample is 1.4 points
+    assert readings.reading_claim("", near, protocol.GRID, 97.14, 5000).holds is True
+    assert readings.reading_claim("", far, protocol.GRID, 97.14, 72).holds is False
 
 
 def test_outliers_are_moved_in_the_training_part_alone() -> None:
