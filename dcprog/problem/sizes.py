@@ -41,7 +41,7 @@ class NaturalUnits:
         """A typical size of every coordinate, one number a variable; costly to compute.
 
         For each variable, the smallest power of ten by which a random step of it alone changes the
-        objective or a constraint by half of their values at 0. If there is none, or there are MANY
+        objective or a constraint by half of their sizes at 0. If there is none, or there are MANY
         variables, the smallest power for all variables together; else 1.
         """
         with values_kept(self._points.variables):
@@ -64,17 +64,25 @@ class NaturalUnits:
         except (ValueError, ArithmeticError):
             return np.nan
 
+    def _terms(self) -> Array:
+        """What the objective's terms add up to at 0, without constants that are added to them."""
+        self._points.load(self._points.projected(np.zeros(self._points.size)))
+        with np.errstate(all="ignore"):
+            return np.ravel(Values().magnitude(self._problem.frame.node))
+
     def _measured(self) -> Array:
         problem = self._problem
         nodes = [problem.frame.node, *(frame.node for frame in problem.constraints)]
         nodes += [node for c in problem.problem.constraints for node in _sides(c)]
         direction = np.random.default_rng(0).standard_normal(self._points.size)
         here = self._numbers(np.zeros(direction.size), nodes)
+        sizes = np.abs(here)
+        sizes[: nodes[0].size] = self._terms()
 
         def power(step: Array) -> int | None:
             def answers(power: int) -> bool:
                 change = np.abs(self._numbers(DECADE**power * step, nodes) - here)
-                return bool(np.any(change[here != 0] >= RESPONSE * np.abs(here[here != 0])))
+                return bool(np.any(change[sizes != 0] >= RESPONSE * sizes[sizes != 0]))
 
             return _smallest(answers)
 

@@ -459,7 +459,9 @@ def winner(runs: list[Run], tol: float) -> Run:
     def is_as_good(other: Run) -> bool:
         *ends, value = other.rank
         least = best.rank[-1]
-        even = value == least or value - least <= tol * abs(least)
+        # a constant counts in the value alone, the price of violations in a run's scale alone
+        size = min(abs(least), best.scale, other.scale)
+        even = value == least or value - least <= tol * size
         return ends == list(best.rank[:-1]) and even and other.status == best.status
 
     return next(run for run in runs if is_as_good(run))

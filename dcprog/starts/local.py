@@ -117,7 +117,7 @@ def _is_agreed(
     if not values.size:
         return False
     lowest = float(np.min(values))
-    slack = TOL * max(abs(lowest), surrogate.scale(found[-1][2]))
+    slack = TOL * surrogate.scale(found[-1][2])  # to which a constant adds nothing
     if not surrogate.restoring and lowest <= surrogate.facts.lower_bound + slack:
         return True
     return int(np.count_nonzero(values <= lowest + slack)) >= budget.effort.local

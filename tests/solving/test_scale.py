@@ -122,6 +122,17 @@ def test_scale_and_units_follow(name: str, factor: float) -> None:
         np.testing.assert_array_less(np.abs(np.log10(unit / sizes[0][2])), 2.01)
 
 
+@pytest.mark.parametrize("constant", [1e6, -1e6])
+def test_units_do_not_count_a_constant(constant: float) -> None:
+    x = cp.Variable(3)
+    objective = cp.sum(cp.abs(cp.square(x) - np.array([1.0, 2.0, 3.0])))
+    units = [
+        ProblemSurrogate(cp.Problem(cp.Minimize(objective + c))).sizes.natural.unit
+        for c in (0, constant)
+    ]
+    np.testing.assert_array_equal(*units)
+
+
 Constrained = Callable[[cp.Variable, float], list[Any]]
 SQUARES: dict[str, Constrained] = {
     "sum of squares": lambda x, u: [cp.sum_squares(x) <= u**2],

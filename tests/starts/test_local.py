@@ -93,6 +93,17 @@ def test_equal_ends_end_the_search() -> None:
     assert budget.agreed
 
 
+@pytest.mark.parametrize("constant", [0, 1e6])
+def test_a_constant_makes_no_ends_equal(constant: float) -> None:
+    x = cp.Variable(6, bounds=[-3, 3])
+    wells = cp.sum(cp.power(x, 4)) - 2 * cp.sum_squares(x)
+    tilts = np.array([0.01, 0.02, 0.03, 0.05, 0.08, 0.13])
+    problem = cp.Problem(cp.Minimize(wells + tilts @ x + constant))
+    budget = Budget(ended=[np.zeros(6)])
+    list(Local().points(ProblemSurrogate(problem), budget))
+    assert not budget.agreed
+
+
 def test_an_end_at_a_lower_bound_ends_the_search() -> None:
     x, y = (cp.Variable(2, bounds=[0, 2]) for _ in range(2))
     A = np.array([[1.0, 2.0], [2.0, 4.0]])
