@@ -508,7 +508,7 @@ def _optimum(group: list[Run], best: Run) -> Optimum:
 # ----------------------------------------------------------------------------------------------
 
 
-STEPS = 2  # loose steps of the loop from a start of a risk before it is valued
+STEPS = 4  # loose steps of the loop from a start of a risk before it is valued
 
 
 def pool(surrogate: Surrogate, budget: Budget) -> list[Candidate]:

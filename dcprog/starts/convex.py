@@ -88,17 +88,15 @@ class Soft(_Loose):
 
 
 class Light(_Loose):
-    """The convex start under a share of the slope that a concave penalty has at 0.
+    """Convex starts under multiples of the slope that a concave penalty has at 0, heaviest first.
 
-    With the whole slope every coefficient that is 0 stays there, and often all are.
+    With the slope itself every coefficient that is 0 stays there, and often all are. Under a
+    heavier one fewer are left, among them some that stand for several others.
     """
 
     def _solved(self, surrogate: RiskSurrogate, budget: Budget, solve: Solve) -> Iterable[Array]:
-        risk, effort = surrogate.declared, budget.effort
-        # an infinite slope has been replaced by a lighter one in the convex start
-        if risk.penalty.is_convex or (effort.name == "default" and not starts_finite(risk)):
-            return
-        for share in effort.lighter:
+        risk = surrogate.declared
+        for share in () if risk.penalty.is_convex else budget.effort.shares:
             if budget.deadline.left == 0:
                 return
             with suppress(SubproblemError):

@@ -24,8 +24,8 @@ class Effort:
     recombined : int
         Rounds in which a batch recombines its best points, at most, and in which the coordinate
         search pushes its own.
-    lighter : tuple of float
-        Shares of a concave penalty's slope at 0.
+    shares : tuple of float
+        Multiples of a concave penalty's slope at 0, in convex starts.
     halves, beside, random : int
         Starts of a cvxpy problem: convex starts of random halves of its terms, points beside the
         plain run's end, and random points; as many random choices of largest or least terms.
@@ -45,7 +45,7 @@ class Effort:
     flips: int
     points: int
     recombined: int
-    lighter: tuple[float, ...]
+    shares: tuple[float, ...]
     halves: int
     beside: int
     random: int
@@ -66,7 +66,7 @@ EFFORTS = {
         flips=2,
         points=10,
         recombined=8,
-        lighter=(0.5, 0.25),
+        shares=(2.0, 1.4, 0.5, 0.25),
         halves=0,
         beside=1,
         random=6,
@@ -81,7 +81,7 @@ EFFORTS = {
         flips=24,
         points=40,
         recombined=40,
-        lighter=(0.5, 0.25, 0.1, 0.05),
+        shares=(2.0, 1.4, 0.5, 0.25, 0.1, 0.05),
         halves=6,
         beside=6,
         random=6,

@@ -126,11 +126,11 @@ def test_scale_and_units_follow(name: str, factor: float) -> None:
 def test_units_do_not_count_a_constant(constant: float) -> None:
     x = cp.Variable(3)
     objective = cp.sum(cp.abs(cp.square(x) - np.array([1.0, 2.0, 3.0])))
-    units = [
+    own, moved = (
         ProblemSurrogate(cp.Problem(cp.Minimize(objective + c))).sizes.natural.unit
         for c in (0, constant)
-    ]
-    np.testing.assert_array_equal(*units)
+    )
+    np.testing.assert_array_equal(own, moved)
 
 
 Constrained = Callable[[cp.Variable, float], list[Any]]

@@ -75,8 +75,8 @@ def test_no_end_is_above_that_of_the_generic_path(seed: int) -> None:
     assert result.value <= generic.value + 1e-6 * generic.scale
 
 
-# With roots the generic path's random starts end half a percent lower.
-@pytest.mark.parametrize(("kind", "share"), [("capped", 1e-3), ("root", 1e-2)])
+# With roots the generic path's random starts still end lower for other data, by up to 2.5%.
+@pytest.mark.parametrize(("kind", "share"), [("capped", 1e-3), ("root", 1e-6)])
 def test_with_many_coefficients_neither(kind: str, share: float) -> None:
     rng = np.random.default_rng(0)
     X = rng.normal(size=(60, 150))
