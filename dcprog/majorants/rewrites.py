@@ -14,7 +14,7 @@ from cvxpy.atoms.sum_largest import sum_largest
 
 from dcprog.majorants.affine import Box
 from dcprog.majorants.atoms import OddPower, SignedXexp
-from dcprog.majorants.tree import is_same, of_roots, rebuilt
+from dcprog.majorants.tree import of_roots, rebuilt
 
 
 class Rewriting:
@@ -116,6 +116,9 @@ def _shown_nonneg(
     return cp.xexp(cp.pos(args[0])) if known and not args[0].is_nonneg() else None
 
 
+PLAIN = int, float, str, bool, tuple, slice, type(None)
+
+
 def _relative_entropy(
     node: cp.Expression, args: list[cp.Expression], signs: Box
 ) -> cp.Expression | None:
@@ -146,9 +149,22 @@ def _entropy(
     if not isinstance(ratio, DivExpression) or ratio.is_constant():
         return None
     above, below = ratio.args
-    if is_same(x, above):
+    if _is_alike(x, above):
         return sign, x, below
-    return (-sign, x, above) if is_same(x, below) else None
+    return (-sign, x, above) if _is_alike(x, below) else None
+
+
+def _is_alike(one: cp.Expression, other: cp.Expression) -> bool:
+    """True if two expressions are written alike."""
+    if one is other:
+        return True
+    if type(one) is not type(other) or one.shape != other.shape or not one.args:
+        return False
+    data = [d for node in (one, other) for d in node.get_data() or ()]
+    if not all(isinstance(d, PLAIN) for d in data) or one.get_data() != other.get_data():
+        return False  # an array of indices may be large
+    pairs = zip(one.args, other.args, strict=False)
+    return len(one.args) == len(other.args) and all(_is_alike(a, b) for a, b in pairs)
 
 
 Rewrite = Callable[[cp.Expression, list[cp.Expression], Box], cp.Expression | None]

@@ -22,7 +22,6 @@ from cvxpy.atoms.elementwise.elementwise import Elementwise
 from cvxpy.expressions.leaf import Leaf
 
 from dcprog.foundation.arrays import EDGE, Array, dense
-from dcprog.foundation.parameters import same
 from dcprog.foundation.tolerances import FEASIBLE
 from dcprog.majorants.atoms import FaultyAtom, entry
 from dcprog.majorants.atoms import edge as edge_of
@@ -229,22 +228,6 @@ def variables(expression: cp.Expression) -> list[cp.Variable]:
 def is_moving(atom: Any) -> bool:
     """True if the Jacobian of an affine atom depends on Parameters."""
     return any(arg.is_constant() and arg.parameters() for arg in atom.args)
-
-
-def is_same(one: cp.Expression, other: cp.Expression) -> bool:
-    """True if two trees have the same atoms, variables, Parameters and constants."""
-    if one is other:
-        return True
-    if isinstance(one, cp.Constant) and isinstance(other, cp.Constant):
-        both_dense = not (sp.issparse(one.value) or sp.issparse(other.value))
-        return both_dense and same(one.value, other.value)
-    if isinstance(one, Leaf) or type(one) is not type(other):
-        return False
-    return (
-        len(one.args) == len(other.args)
-        and same(one.get_data(), other.get_data())
-        and all(map(is_same, one.args, other.args))
-    )
 
 
 def by_pairs(function: Callable[[Any, Any], Any], parts: Sequence[Any]) -> Any:

@@ -9,15 +9,18 @@ from dataclasses import dataclass, replace
 import cvxpy as cp
 import numpy as np
 import numpy.typing as npt
+import scipy.sparse as sp
 from cvxpy.atoms.affine.add_expr import AddExpression
 from cvxpy.atoms.affine.binary_operators import MulExpression, multiply
+from cvxpy.expressions.leaf import Leaf
 
 from dcprog.engine.descent import descend
 from dcprog.engine.track import Run, Settings
 from dcprog.foundation.arrays import Array, vec
 from dcprog.foundation.errors import NotMajorizable, SubproblemError, UnfitStart
+from dcprog.foundation.parameters import same
 from dcprog.majorants.affine import Box
-from dcprog.majorants.tree import Values, is_same
+from dcprog.majorants.tree import Values
 from dcprog.problem.surrogate import ProblemSurrogate
 
 # Factors below that share of their size may be 0; of more such pairs there are too many branches.
@@ -147,7 +150,21 @@ def _is_nonneg(factor: cp.Expression, problem: cp.Problem, signs: Box) -> bool:
     inequalities = (c for c in problem.constraints if isinstance(c, cp.constraints.Inequality))
     sides = (c.args for c in inequalities)
     return any(
-        low.is_constant() and low.is_nonneg() and is_same(high, factor) for low, high in sides
+        low.is_constant() and low.is_nonneg() and _is_same(high, factor) for low, high in sides
+    )
+
+
+def _is_same(one: cp.Expression, other: cp.Expression) -> bool:
+    """True if two trees have the same atoms, variables, Parameters and constants."""
+    if isinstance(one, cp.Constant) and isinstance(other, cp.Constant):
+        both_dense = not (sp.issparse(one.value) or sp.issparse(other.value))
+        return one is other or (both_dense and same(one.value, other.value))
+    if isinstance(one, Leaf) or type(one) is not type(other):
+        return one is other
+    return (
+        len(one.args) == len(other.args)
+        and same(one.get_data(), other.get_data())
+        and all(map(_is_same, one.args, other.args))
     )
 
 

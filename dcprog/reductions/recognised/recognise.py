@@ -25,9 +25,9 @@ from dcprog.foundation.arrays import Array, dense, vec
 from dcprog.foundation.kept_values import values_kept
 from dcprog.foundation.tolerances import DECADES, KNOWN_DIGITS, ROUNDING
 from dcprog.losses import Loss, absolute, cap, log, power, square, trim
-from dcprog.majorants.affine import Adjoint, jacobian_rows, offset_of
+from dcprog.majorants.affine import Adjoint, atom_jacobian
 from dcprog.majorants.rules.frame import is_affine_atom
-from dcprog.majorants.tree import Values, nodes
+from dcprog.majorants.tree import Values, evaluate, nodes
 from dcprog.majorants.user_problem import Points, declared_kinds
 from dcprog.penalties import Penalty, capped_l1, elastic_net, l1, l2, log_sum, lp
 from dcprog.penalties.penalty import weighted_l1
@@ -50,12 +50,15 @@ from dcprog.rows.scores import Scores
 from dcprog.solvers.registry import REFERENCE, choose
 from dcprog.transforms import cap_at
 
+Blocks = dict[int, Any]  # variable id to the columns of its entries, column-major
 Term = tuple[cp.Expression, Array]
 Mask = npt.NDArray[np.bool_]
 
 
 class Matrices:
     """A and c of affine expressions Aθ + c, each computed once.
+
+    Forwards through the tree: X @ w is X itself, where Jacobians would make it sparse.
 
     Parameters
     ----------
@@ -66,21 +69,104 @@ class Matrices:
     --------
     >>> x = cp.Variable(2)
     >>> A, c = Matrices(Points([x])).of(np.array([[1.0, 2.0], [3.0, 4.0]]) @ x - 1)
-    >>> A.toarray().tolist(), c.tolist()
+    >>> A.tolist(), c.tolist()
     ([[1.0, 2.0], [3.0, 4.0]], [-1.0, -1.0])
     """
 
     def __init__(self, points: Points) -> None:
-        self._variables = points.variables
-        self._known: dict[int, tuple[sp.csr_array, Array]] = {}
+        self._size = points.size
+        ends = np.cumsum([v.size for v in points.variables])
+        self._places = {
+            v.id: slice(end - v.size, end) for v, end in zip(points.variables, ends, strict=True)
+        }
+        self._values = Values()
+        self._origin = _Origin()
+        self._known: dict[int, tuple[Any, Array]] = {}
 
-    def of(self, affine: cp.Expression) -> tuple[sp.csr_array, Array]:
-        """A, without stored zeros, and c."""
+    def of(self, affine: cp.Expression) -> tuple[Any, Array]:
+        """A, as an array or a sparse array, and c."""
         if id(affine) not in self._known:
-            matrix = jacobian_rows(affine, self._variables)
-            matrix.eliminate_zeros()
-            self._known[id(affine)] = matrix, offset_of(affine)
+            self._known[id(affine)] = self._matrix(affine), vec(self._origin.array(affine))
         return self._known[id(affine)]
+
+    def _matrix(self, affine: cp.Expression) -> Any:
+        """A from the blocks of the variables that occur, which may be few of many."""
+        found = self._blocks(affine)
+        if all(isinstance(block, sp.sparray) for block in found.values()):
+            return self._sparse(found, affine.size)
+        matrix = np.zeros((affine.size, self._size))
+        for key, block in found.items():
+            matrix[:, self._places[key]] = dense(block)
+        return matrix
+
+    def _sparse(self, found: Blocks, n: int) -> Any:
+        blocks = [(self._places[key].start, sp.coo_array(block)) for key, block in found.items()]
+        columns = [start + block.col for start, block in blocks]
+        rows, data = [b.row for _, b in blocks], [b.data for _, b in blocks]
+        places = np.concatenate(rows), np.concatenate(columns)
+        return sp.csr_array((np.concatenate(data), places), shape=(n, self._size))
+
+    def _blocks(self, affine: cp.Expression) -> Blocks:
+        """The blocks of an expression, through all its nodes, arguments first."""
+        known: dict[int, Blocks] = {}
+        for node in nodes(affine):
+            total: Blocks = {}
+            if isinstance(node, cp.Variable):
+                total = {node.id: sp.csr_array(sp.eye_array(node.size))}
+            elif not node.is_constant():
+                for i, arg in enumerate(node.args):
+                    for key, block in known[id(arg)].items():
+                        moved = self._through(node, i, block)
+                        total[key] = total[key] + moved if key in total else moved
+            known[id(node)] = total
+        return known[id(affine)]
+
+    def _through(self, node: Any, index: int, block: Any) -> Any:
+        """The columns of an argument, as columns of the atom."""
+        arg = node.args[index]
+        if isinstance(node, NegExpression):
+            return -block
+        if isinstance(node, AddExpression) and arg.size == node.size:
+            return block
+        if isinstance(node, Promote | AddExpression):
+            return np.ones((node.size, 1)) @ block
+        if isinstance(node, multiply | DivExpression) and arg.size == node.size:
+            other = vec(np.broadcast_to(self._values.array(node.args[1 - index]), node.shape))
+            return scaled_rows(1 / other if isinstance(node, DivExpression) else other, block)
+        if type(node) is MulExpression and index == 1 and arg.ndim == node.args[0].ndim - 1 == 1:
+            return _product(self._values(node.args[0]), block)
+        return atom_jacobian(node, self._values)[index].T @ block
+
+
+def scaled_rows(factors: Array, block: Any) -> Any:
+    """The rows of an array or a sparse one, each times its factor."""
+    sparse = isinstance(block, sp.sparray)
+    return sp.diags_array(factors) @ block if sparse else factors[:, None] * block
+
+
+def _product(matrix: Any, block: Any) -> Any:
+    """The product; with the columns of a whole variable the matrix itself."""
+    matrix = sp.csr_array(matrix) if hasattr(matrix, "tocsr") else dense(matrix)
+    if isinstance(block, sp.csr_array) and _is_identity(block):
+        return matrix
+    return matrix @ block
+
+
+def _is_identity(block: sp.csr_array) -> bool:
+    n, columns = block.shape[0], block.indices
+    square = block.shape == (n, n) and block.nnz == n
+    return square and bool(np.all(block.data == 1) and np.array_equal(columns, np.arange(n)))
+
+
+class _Origin(Values):
+    """Values where all variables are 0."""
+
+    def _evaluate(self, node: cp.Expression) -> Any:
+        if isinstance(node, cp.Variable):
+            return np.zeros(node.shape)
+        if not node.args:
+            return super()._evaluate(node)
+        return evaluate(node, [self(arg) for arg in node.args])
 
 
 # ----------------------------------------------------------------------------------------------
@@ -153,7 +239,7 @@ class Lines:
 
     Attributes
     ----------
-    matrix : sparse array of shape (n, p)
+    matrix : array or sparse array of shape (n, p)
         A.
     offset : array of shape (n,) or None
 
@@ -169,6 +255,7 @@ class Lines:
         core = affine[0].core
         if any(one.core.size != core.size for one in affine):
             raise Unrecognised("arguments of other shapes")
+        self.matrix: Any
         self.matrix, constant = matrices.of(core)
         factors, shifts = [], []
         for one in affine:
@@ -661,13 +748,17 @@ def _is_penalty(term: Term, matrices: Matrices, shrinkage: Shrinkage) -> bool:
     node, weights = term
     try:
         lines = Lines(arguments(node), matrices)
-        if lines.offset is not None or lines.matrix.nnz != len(weights):
+        if lines.offset is not None or _entries(lines.matrix) != len(weights):
             return False
         side = -1.0 if np.all(weights <= 0) else 1.0
         factor, loss = Reading(lines).curve(node).times(side).as_loss()
     except Unrecognised:
         return False
-    return shrinkage.takes(lines.matrix, loss, factor * side * weights)
+    return shrinkage.takes(sp.csr_array(lines.matrix), loss, factor * side * weights)
+
+
+def _entries(matrix: Any) -> int:
+    return int(matrix.nnz if isinstance(matrix, sp.csr_array) else np.count_nonzero(matrix))
 
 
 def _declared(losses: Losses, rows: Scores, penalty: Penalty, penalized: Mask) -> Risk:
@@ -721,20 +812,14 @@ def _with_last(points: Points, last: int | None) -> tuple[Points, npt.NDArray[np
     return moved, order.astype(np.intp)
 
 
-def _scaled_rows(factors: Array, block: Any) -> Any:
-    """The rows of an array or a sparse one, each times its factor."""
-    sparse = isinstance(block, sp.sparray)
-    return sp.diags_array(factors) @ block if sparse else factors[:, None] * block
-
-
 def _rows(matrix: Any, intercept: bool) -> Scores:
     """Samples, or margins where the last column is an intercept's."""
-    if matrix.nnz > DENSE * matrix.shape[0] * matrix.shape[1]:
+    if _entries(matrix) > DENSE * matrix.shape[0] * matrix.shape[1]:
         matrix = np.ascontiguousarray(dense(matrix))
     if not intercept:
         return Samples(matrix)
     signs = dense(matrix[:, [-1]])
-    return Margins(_scaled_rows(signs.ravel(), matrix[:, :-1]), signs)
+    return Margins(scaled_rows(signs.ravel(), matrix[:, :-1]), signs)
 
 
 # ----------------------------------------------------------------------------------------------

@@ -270,8 +270,19 @@ class Envelopes:
             for knot, (a, b), (c, d) in zip(f.knots, lines[:-1], lines[1:], strict=True)
         ]
 
+    @cached_property
+    def _is_simple(self) -> bool:
+        """True if the function consists of two lines."""
+        return len(self.pieces.knots) == 1 and not any(self.pieces.quadratic)
+
     def slope(self, u: Array) -> Array:
         """The slopes μ + σ(u − z), which are the next multipliers."""
+        if self._is_simple:
+            ((knot, low, high),) = self._limits
+            slope = u - knot
+            slope *= self.sigma
+            slope += self.multiplier
+            return np.clip(slope, low, high, out=slope)
         slope = self._inside(u, 0)
         for j, (knot, low, high) in enumerate(self._limits):
             at_knot = self.multiplier + self.sigma * (u - knot)
