@@ -716,7 +716,8 @@ class _Descent:
             return Stop("infeasible", str(next(iter(said.values()))))
         if not self.surrogate.settled and any(e.status == "unbounded" for _, e in failures):
             return Stop("unbounded", "the majorant is unbounded at this price of violations")
-        late = any(isinstance(error, OutOfTime) for _, error in failures)
+        no_time = all(isinstance(error, OutOfTime) for _, error in failures)
+        late = no_time or self.deadline.left == 0
         status = "time_limit" if late else "solver_failed"
         return Stop(status, f"every solver failed; the first: {failures[0][1]}")
 

@@ -309,9 +309,7 @@ class NewtonSolver(PerScoreSolver):
 
     def __init__(self, risk: Risk) -> None:
         super().__init__(risk)
-        pieces = risk.base.pieces
-        self.is_finite = pieces is not None
-        self.is_square = pieces is not None and not pieces.knots
+        self.is_finite = risk.base.pieces is not None
 
     def score(
         self, k: int, problem: ScoreProblem, w: Array, b: float, tolerance: float
@@ -321,9 +319,6 @@ class NewtonSolver(PerScoreSolver):
         Where they are, a bound by the gradient is within the tolerance in the end.
         """
         newton = self._newton(problem, self.risk.base)
-        if self.is_square and not newton.ridge.truncated:
-            place = next(newton.path(w, b))
-            return place.w + place.step, place.b + place.shift
         if self.is_finite:
             return newton.minimise(w, b, tolerance)
         if not np.any(w) and b == 0:

@@ -9,14 +9,15 @@ import pytest
 import scipy.sparse as sp
 from scipy.sparse.linalg import LinearOperator
 
+import dcprog as dc
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.errors import SubproblemError
-from dcprog.losses import hinge, squared_hinge
+from dcprog.losses import hinge, square, squared_hinge
 from dcprog.models.capped_single_pass import SinglePassSolver
 from dcprog.penalties import l2
 from dcprog.risk.risk import Risk
 from dcprog.risk.weighted import WeightedRisk
-from dcprog.rows.linear import Margins, binary_margins, class_margins
+from dcprog.rows.linear import Margins, binary_margins, class_margins, residual_rows
 from dcprog.solvers import registry
 from dcprog.solvers.conic.reference import ReferenceSolver
 from dcprog.solvers.linalg.ridge import Ridge
@@ -84,6 +85,20 @@ def test_start_does_not_matter() -> None:
         for size in (0.0, 1.0, 1e3, 1e6)
     ]
     np.testing.assert_allclose(values, values[0], rtol=1e-12)
+
+
+@pytest.mark.parametrize("size", [1e7, 1e9])
+def test_one_step_of_a_leverage_point_is_not_the_end(size: float) -> None:
+    """Squares have one quadratic, but its factor loses digits: the step is taken again."""
+    rng = np.random.default_rng(1)
+    X = rng.standard_normal((60, 4))
+    y = X @ np.ones(4) + rng.standard_normal(60)
+    X[0] *= size
+    y[0] = X[0] @ np.ones(4)
+    result = dc.solve(Risk(residual_rows(X, y, fit_intercept=False), square(), penalty=l2(1e-4)))
+    A, b = np.vstack([X, np.sqrt(5e-5) * np.eye(4)]), np.append(y, np.zeros(4))
+    best = np.linalg.lstsq(A / np.linalg.norm(A, axis=0), b)[0] / np.linalg.norm(A, axis=0)
+    assert result.value <= np.sum((A @ best - b) ** 2) * (1 + 1e-6)
 
 
 def test_tilts_are_linear_terms() -> None:
