@@ -39,7 +39,7 @@ from typing import Any
 
 import cvxpy as cp
 import numpy as np
-from sklearn.datasets import load_breast_cancer
+from sklearn.datasets import load_breast_cancer, make_blobs
 from sklearn.preprocessing import StandardScaler
 
 import dcprog as dc
@@ -49,6 +49,7 @@ from dcprog.solvers.linalg.line_search import armijo
 from dcprog.solvers.linalg.ridge import Ridge
 from dcprog.solvers.smooth.newton import NewtonScore, Place, Weighted
 from examples.common.claims import Claim, at_most, own, print_claims, under
+from examples.common.theorems import theorem_claims
 from examples.smooth_svm.outlier_filter import filter_claims
 from examples.smooth_svm.pade_table import table_claims
 
@@ -494,6 +495,14 @@ def newton_claims(found: list[Limit]) -> tuple[list[Claim], dict[str, list[Place
     return [*theirs, *own(ours)], drawn
 
 
+def smooth_runs() -> list[dc.Result]:
+    """Of both smoothings, convex and with a tenth of the samples trimmed."""
+    X, y = make_blobs(80, centers=2, cluster_std=4.0, random_state=0)
+    models = [SmoothSVC(smoothing=smoothing) for smoothing in ("pade", "sigmoid")]
+    models.append(SmoothSVC(outlier_ratio=0.1, filtering="trimmed", n_starts=1))
+    return [model.fit(X, y).result_ for model in models]
+
+
 def start_spread(limit: Limit) -> float:
     """How far apart the ends of runs from far apart starts are."""
     spec = SmoothSVC(limit.C).spec(limit.X, limit.y)
@@ -571,6 +580,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         accuracy_claim(exact),
         *rates,
         *under("Newton–Armijo", newton),
+        *under("Newton–Armijo", theorem_claims(smooth_runs())),
         *filter_claims(20 if options.full else 5),
     ]
     wrong = print_claims(claims, "seeds 0–4; figures pade.png, rate.png, newton.png")
