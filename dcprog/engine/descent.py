@@ -45,6 +45,9 @@ SHARES = (1.0, TO_BOUNDARY, 0.5)
 
 Point = tuple[Array, float]  # with its value
 
+# Why a run has converged, with the evidence for it.
+CRITICAL = "the criticality gap is within tolerance ({})"
+
 
 def descend(surrogate: Surrogate, start: Array, settings: Settings | None = None) -> Run:
     """Run the loop from one start.
@@ -212,7 +215,7 @@ class _Descent:
         gap = self._gap() if self.surrogate.facts.is_convex else np.inf
         if gap <= self.accuracy * self.scale:  # the start's solver has minimised F
             self.last.gap = max(gap, 0.0)
-            raise Stop("converged", "the criticality gap is within tolerance (by a dual bound)")
+            raise Stop("converged", CRITICAL.format("by a dual bound"))
 
     def _step(self) -> None:
         within = self.settings.tol * abs(self.value)
@@ -535,7 +538,7 @@ class _Descent:
                 "confirms that there is none nearby"
             )
             raise Stop("solver_failed", reason)
-        raise Stop("converged", f"the criticality gap is within tolerance ({witness})")
+        raise Stop("converged", CRITICAL.format(witness))
 
     def _check_settled(self) -> Point | None:
         """Stop where a bound says that x minimises M already; a lower point if one is near."""

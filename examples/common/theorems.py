@@ -9,11 +9,15 @@ import dcprog as dc
 from examples.common.claims import Claim, own
 
 
+def contradicted(run: dc.Result) -> list[str]:
+    """The names of theorems that hold for a run's declaration and that its certificate denies."""
+    return [check.theorem.name for check in run.certificate().theorems if check.seen is False]
+
+
 def theorem_claims(runs: Sequence[dc.Result]) -> list[Claim]:
     """No run contradicts a theorem that ``dc.which_theorem`` says holds for its declaration."""
-    checks = [check for run in runs for check in run.certificate().theorems]
-    held = Counter(check.theorem.name for check in checks)
-    against = [check.theorem.name for check in checks if check.seen is False]
+    held = Counter(check.theorem.name for run in runs for check in run.certificate().theorems)
+    against = [name for run in runs for name in contradicted(run)]
     text = "no run contradicts a theorem on convergence that holds for its declaration"
     told = ", ".join(f"{name} {count}" for name, count in held.items())
     shown = f"{len(runs)} runs: {told}" + "".join(f"; against {name}" for name in against)

@@ -29,6 +29,7 @@ import numpy as np
 import dcprog as dc
 from examples.common.claims import Claim, at_most, own, print_claims, under
 from examples.common.plots import parser_of
+from examples.common.theorems import contradicted
 from examples.library.problems import Case, D, cases
 
 Array = np.ndarray
@@ -171,8 +172,7 @@ def theorem_claims(found: Sequence[Case], starts: int, more: float = 1.0) -> lis
             least = more * theorems.modulus / 2 * np.sum(np.diff(points, axis=0) ** 2, axis=1)
             lost = np.max(least + np.diff(values), initial=0.0) / (1 + abs(values[-1]))
             short, steps = max(short, float(lost)), steps + len(least)
-            seen = {check.theorem.name: check.seen for check in result.certificate().theorems}
-            against += [f"{case.name}: {name}" for name, shown in seen.items() if shown is False]
+            against += [f"{case.name}: {name}" for name in contradicted(result)]
             if theorems["finite convergence"].holds:
                 ended.append(abs(lowered(case, points[-1])))
     return [

@@ -128,11 +128,11 @@ def test_a_reading_that_caps_nothing_is_the_squared_hinge() -> None:
 
 def test_a_reading_that_is_far_from_the_print_is_refuted() -> None:
     near, far = (np.full((10, 2, 6), level) for level in (97.0, 80.0))
-    assert (
-        readings.reading_claim("", near, protocol.GRID, 97.14, 72).holds is None
-    )  # one sample is 1.4 points
-    assert readings.reading_claim("", near, protocol.GRID, 97.14, 5000).holds is True
-    assert readings.reading_claim("", far, protocol.GRID, 97.14, 72).holds is False
+    grid = protocol.GRID
+    # one sample of 72 is 1.4 points
+    assert readings.reading_claim("", near, grid, 97.14, 72).holds is None
+    assert readings.reading_claim("", near, grid, 97.14, 5000).holds is True
+    assert readings.reading_claim("", far, grid, 97.14, 72).holds is False
 
 
 def test_outliers_are_moved_in_the_training_part_alone() -> None:
