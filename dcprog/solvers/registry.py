@@ -38,7 +38,7 @@ SOLVERS: dict[str, type[SubproblemSolver]] = {
 OWN = frozenset(SOLVERS)
 REFERENCE = "cvxpy"
 # Sizes at which another solver becomes the fastest, read off the table of bench_solvers.
-MANY_ROWS = 200_000  # rows from which Newton steps to the tolerance asked for pay
+MANY_ROWS = 200_000  # rows from which few exact passes, by Newton's method, pay most
 SHORT, SHORT_COLUMNS = 100, 30  # at most rows and at least columns where HiGHS leads
 NARROW, SMALL = 60, 200_000  # columns, and numbers in the matrix, up to which pivoting leads
 # Times the knot by which a dual variable at its bound may move its sample's margin where dual
@@ -196,15 +196,17 @@ def _by_size(risk: Risk) -> tuple[str, ...]:
     n, p = risk.scores.X.shape if known else risk.rows.shape
     kernel = known and risk.scores.kernel is not None
     sparse = known and sp.issparse(risk.scores.X)
-    large = n * p > SMALL
+    large, tall = n * p > SMALL, n >= TALL * p
     first: tuple[str, ...] = ()
     if kernel:
         first = ("smo", "multipliers")
     elif p <= min(n, NARROW) and not large:
         first = ("pivoting",)
+    elif risk.penalty.parts().ridge_alone and tall and n >= MANY_ROWS:
+        first = ("multipliers",)
     elif risk.penalty.parts().ridge_alone and _ends_at_bounds(risk):
-        first = ("dual_coordinate", "multipliers" if n >= TALL * p else "interior")
-    elif risk.penalty.parts().ridge_alone and n >= TALL * p:
+        first = ("dual_coordinate", "multipliers" if tall else "interior")
+    elif risk.penalty.parts().ridge_alone and tall:
         first = ("multipliers",)
     elif large and (sparse or p >= n):
         first = ("dual_coordinate",)

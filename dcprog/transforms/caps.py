@@ -243,6 +243,11 @@ class trim_of(Transform):
         self.fraction = fraction
 
     @property
+    def is_linear(self) -> bool:  # type: ignore[override]
+        """True if no loss is dropped."""
+        return self.fraction == 0
+
+    @property
     def regularity(self) -> Regularity:  # type: ignore[override]
         """Piecewise linear in all losses together, with kinks where two are equal."""
         return KINKED if self.fraction > 0 else LINEAR

@@ -295,6 +295,9 @@ def test_dual_coordinates_lead_where_their_steps_end_at_bounds(
             assert choose(risk)[0] == expected
             weighted = Risk.from_loss(rows, loss, l2(factor * lam), np.full(10_000, 0.5))
             assert choose(weighted)[0] == "dual_coordinate"
+    # many passes over so many rows cost more than few exact ones
+    many = binary_margins(np.ones((200_000, 2)), np.arange(200_000) % 2)
+    assert choose(Risk.from_loss(many, hinge(), l2(1e9)))[0] == "multipliers"
     # a residual's knot is at 0: no step ends before it
     absolute = Risk.from_loss(dc.residual_rows(X, np.ones(10_000)), dc.absolute(), l2(1e9))
     assert choose(absolute)[0] == "multipliers"

@@ -125,6 +125,12 @@ def test_graduated_shares_come_in_from_small_ones() -> None:
     np.testing.assert_allclose(trimmed_cap(t).sum(), np.sort(np.minimum(t, 6.0))[:8].sum())
 
 
+def test_trimming_by_nothing_is_linear() -> None:
+    """The risk is convex then, and a run ends at its bound without a search for lower points."""
+    assert trim_of(0.0).is_linear
+    assert not trim_of(0.1).is_linear
+
+
 @pytest.mark.parametrize("transform", SINGLE, ids=repr)
 def test_slope_is_the_derivative(transform: Transform) -> None:
     t = T[1:]
