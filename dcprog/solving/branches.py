@@ -19,6 +19,7 @@ from dcprog.engine.track import Run, Settings
 from dcprog.foundation.arrays import Array, vec
 from dcprog.foundation.errors import NotMajorizable, SubproblemError, UnfitStart
 from dcprog.foundation.parameters import same
+from dcprog.foundation.tolerances import FEASIBLE
 from dcprog.majorants.affine import Box
 from dcprog.majorants.tree import Values
 from dcprog.problem.surrogate import ProblemSurrogate
@@ -100,10 +101,11 @@ def solved_by_branches(
             best = found
     if best is None or best.x is None:
         return run
-    # near 0 the factors are the roots of what their product may miss, and F gains by them
     slack = settings.tol * max(run.scale, best.scale)
     above = surrogate.facts.sign * (best.value - run.value) > slack
-    if above and surrogate.domain.is_feasible(x):
+    # near 0 the factors are the roots of what their product may miss, and F gains by them
+    apart = np.max(np.abs(best.x - x) / surrogate.units(x)) > np.sqrt(FEASIBLE)
+    if above and apart and surrogate.domain.is_feasible(x):
         return run
     history = run.history.ending(best.value, best.violation)
     run = replace(run, x=best.x, value=best.value, violation=best.violation, history=history)

@@ -30,6 +30,16 @@ def test_points_without_multipliers_have_a_verdict(name: str) -> None:
         assert result.value == pytest.approx(0, abs=1e-7)
 
 
+def test_what_factors_near_0_gain_by_their_product_s_miss_does_not_outweigh_branches() -> None:
+    """Where F is 0 at the minimum, the gain of 1e-7 is more than any share of F's scale."""
+    problem = KNOWN["ralph1"].make()
+    x, y = problem.variables()
+    result = dc.solve(problem, start={x: 0.0058, y: 0.0116}, n_starts=1)
+    assert result.message == PROVED
+    assert result.status == "converged"
+    assert result.value == pytest.approx(0, abs=1e-9)
+
+
 def test_a_maximum_keeps_its_sign() -> None:
     x, y = cp.Variable(nonneg=True), cp.Variable(nonneg=True)
     problem = cp.Problem(cp.Maximize(y - 2 * x + 3), [y - x >= 0, y * (y - x) <= 0])
