@@ -4,12 +4,12 @@ Three folds of standardised samples, λ = 1, with the true labels and with a fif
 labels changed at random; the test labels are clean. Codings of all scores together are left out
 where there are more than 1000 coefficients, the rows of ``auto`` tell what it takes there.
 
-    python -m benchmarks.bench_multiclass ramp hinge capped_squared_hinge logistic
+    python -m benchmarks multiclass ramp hinge capped_squared_hinge logistic
 """
 
 from __future__ import annotations
 
-import sys
+import argparse
 import warnings
 from collections.abc import Iterator
 from typing import Any
@@ -83,8 +83,13 @@ def accuracies(loss: str, coding: str, X: Any, y: Any) -> tuple[float, float]:
 
 def main() -> None:
     """Print a table a loss."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("losses", nargs="*", default=["ramp"], help="names of losses of margins")
+    options = parser.parse_args()
     warnings.simplefilter("ignore")
-    for loss in sys.argv[1:] or ["ramp"]:
+    for loss in options.losses:
         print(f"\n| {loss} | n × d, k |", " | ".join(CODINGS), "|")
         print("|---|---|" + "---|" * len(CODINGS))
         for name, X, y in sets():

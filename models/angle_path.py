@@ -22,7 +22,7 @@ from dcprog.estimators.kernels import Kernel
 from dcprog.estimators.loop import Solution
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.errors import FisherConsistencyWarning, warn
-from dcprog.foundation.parameters import ascending, check_choice
+from dcprog.foundation.parameters import ascending, check_choice, names_nearest
 from dcprog.foundation.progress_log import bar, logger, visible
 from dcprog.models.angle_svm import AngleSVC
 from dcprog.risk.risk import Risk
@@ -404,8 +404,11 @@ class AngleSVCCV(ClassifierSearch, PathSearch):
 
     _usual = AngleSVC
 
+    @names_nearest
     @_fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: npt.ArrayLike, y: npt.ArrayLike) -> AngleSVCCV:
+    def fit(
+        self, X: npt.ArrayLike, y: npt.ArrayLike, groups: npt.ArrayLike | None = None
+    ) -> AngleSVCCV:
         """Solve all paths, choose the best penalty, and refit with it.
 
         Parameters
@@ -413,6 +416,8 @@ class AngleSVCCV(ClassifierSearch, PathSearch):
         X : array or sparse matrix of shape (n, d)
         y : array of shape (n,)
             Two or more classes.
+        groups : array of shape (n,), optional
+            The groups of the samples, for a splitter such as ``GroupKFold``.
 
         Returns
         -------
@@ -430,7 +435,7 @@ class AngleSVCCV(ClassifierSearch, PathSearch):
         self._former = getattr(self, "paths_", {}) if self.warm_start else {}
         self.paths_: dict[Place, AnglePath] = {}
         self.interrupted_ = False
-        self._search(X, y)
+        self._search(X, y, groups=groups)
         runs = [run for path in self.paths_.values() for run in path.results]
         doubts = unconverged(runs)
         if self.interrupted_:

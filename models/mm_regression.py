@@ -74,6 +74,9 @@ class MMRegressor(PaperRegressor):
     than half of the samples are fitted exactly, σ̂ is 1e-6 of the targets' size, and all others have
     weight 0.
 
+    ``RobustRegressor(scale="s")`` minimises the same sum, begins at the same S-estimate, looks for
+    lower minima too, and takes weights of samples and penalties.
+
     References
     ----------
     Yohai (1987), High breakdown-point and high efficiency robust estimates for regression, Ann.

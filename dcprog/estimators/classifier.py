@@ -32,6 +32,7 @@ from dcprog.estimators.robust import RobustEstimator
 from dcprog.estimators.robust_scales import SEEN
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.errors import warn
+from dcprog.foundation.parameters import names_nearest
 from dcprog.foundation.sums import row_blocks, weighted_quantile
 from dcprog.foundation.table import Table
 from dcprog.foundation.tolerances import NEGLIGIBLE, ROUNDING
@@ -93,7 +94,10 @@ class Classifier(ClassifierMixin, DeclaredEstimator):
 
     def _no_probabilities(self) -> str | None:
         """The reason why the scores tell no probabilities, None if they do."""
-        return f"the loss of {type(self).__name__} is not the logistic loss: {CALIBRATE}"
+        return (
+            f"the loss of {type(self).__name__} is no function of the logistic loss, as 'logistic' "
+            f"and 'capped_logistic' of RobustClassifier are: {CALIBRATE}"
+        )
 
     def _multiplier(self) -> float:
         """The multiplier of the scores whose softmax is the probabilities."""
@@ -361,6 +365,7 @@ class RobustClassifier(LinearClassifier, CoefficientInference, RobustEstimator):
         dict, one_of("balanced"), None, default=None
     )
 
+    @names_nearest
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(
         self, X: npt.ArrayLike, y: npt.ArrayLike, sample_weight: npt.ArrayLike | None = None
@@ -467,7 +472,10 @@ class RobustClassifier(LinearClassifier, CoefficientInference, RobustEstimator):
             theta: Any = self.result_.x
             k, transform = len(self.classes_), transform_of(self.spec_, theta)
             if k > 2 and self.multiclass_ != "weston_watkins":
-                return f"multiclass_ of the fit is {self.multiclass_!r}: {CALIBRATE}"
+                return (
+                    f"multiclass_ of the fit is {self.multiclass_!r}, not 'weston_watkins': "
+                    f"{CALIBRATE}"
+                )
         if not isinstance(transform, trim_of) and not has_finite_odds(transform, k):
             return f"the loss is truncated so low that scores are infinite at any odds: {CALIBRATE}"
         return None

@@ -36,7 +36,7 @@ from dcprog.estimators.regressor import RobustRegressor
 from dcprog.estimators.robust import RobustEstimator
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.errors import TrivialSolutionWarning
-from dcprog.foundation.parameters import ascending
+from dcprog.foundation.parameters import ascending, names_nearest
 from dcprog.foundation.progress_log import bar, logger, visible
 from dcprog.foundation.tolerances import ROUNDING
 from dcprog.penalties.weight import PenaltyWeight
@@ -286,6 +286,7 @@ class RobustCV(PathSearch):
     _: KW_ONLY
     scoring: Any = parameter(str, callable, None, default=None)
 
+    @names_nearest
     @_fit_context(prefer_skip_nested_validation=False)
     def fit(
         self,

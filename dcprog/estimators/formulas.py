@@ -15,7 +15,7 @@ from sklearn.base import is_classifier
 from sklearn.utils.validation import has_fit_parameter
 
 from dcprog.estimators.parameters import DeclaredEstimator
-from dcprog.foundation.parameters import meant
+from dcprog.foundation.parameters import WEIGHTED, meant
 
 CONSTANT = "Intercept"  # formulaic's name of the column of ones
 
@@ -335,7 +335,7 @@ class FormulaFit(DeclaredEstimator):
         scope = _scope_of_caller()
         model = cls(**parameters)
         if sample_weight is not None and not has_fit_parameter(model, "sample_weight"):
-            raise TypeError(f"{cls.__name__} takes no sample_weight")
+            raise TypeError(f"{cls.__name__} takes no sample_weight: {WEIGHTED}")
         design, X, y, weights = designed(
             formula, data, scope, sample_weight, of_labels=is_classifier(model)
         )

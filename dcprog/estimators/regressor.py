@@ -28,6 +28,7 @@ from dcprog.estimators.parameters import POSITIVE, one_of, parameter
 from dcprog.estimators.robust import RobustEstimator
 from dcprog.estimators.robust_scales import SEEN, mad
 from dcprog.foundation.arrays import COPIED, Array, dense
+from dcprog.foundation.parameters import names_nearest
 from dcprog.foundation.sums import weighted_quantile
 from dcprog.foundation.tolerances import FEW_COEFFICIENTS, ROUNDING
 from dcprog.losses import Loss, square, tukey
@@ -226,6 +227,17 @@ def _start_of(declared: Declaration) -> list[Any]:
     return [declared.theta(fit[None, :-1], fit[-1:])]
 
 
+def _learnt_by_heart(risk: Risk, advice: str) -> Iterator[Doubt]:
+    """The warning for a risk without a penalty if half of its samples determine a fit."""
+    n, p = risk.n_groups, risk.rows.shape[1]
+    if n < FREE * p:
+        yield (
+            f"{n} samples for {p} coefficients: without a penalty outliers are learnt by heart; "
+            f"{advice} dc.l2({risk.rows.X.shape[1] / 4:g}) of standardised features",
+            UserWarning,
+        )
+
+
 # ----------------------------------------------------------------------------------------------
 
 RIDGE = 1e-8  # determines coefficients that the samples leave free, and changes no others
@@ -327,6 +339,7 @@ class RobustRegressor(Regressor, RobustEstimator):
     scale: str | float | None = parameter(one_of(*SCALES), POSITIVE, None, default="mad")
     covariance: str = parameter(one_of("lmrob", "sandwich"), default="lmrob")
 
+    @names_nearest
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(
         self, X: npt.ArrayLike, y: npt.ArrayLike, sample_weight: npt.ArrayLike | None = None
@@ -366,15 +379,8 @@ class RobustRegressor(Regressor, RobustEstimator):
 
     def _doubts(self, solution: Solution) -> Iterator[Doubt]:
         yield from super()._doubts(solution)
-        n, p = self.spec_.n_groups, self.spec_.rows.shape[1]
-        if self.penalty is None and self.kernel is None and n < FREE * p:
-            advice = (
-                f"pass one, such as dc.l2({self.n_features_in_ / 4:g}) of standardised features"
-            )
-            told = (
-                f"{n} samples for {p} coefficients: without a penalty outliers are learnt by heart"
-            )
-            yield f"{told}; {advice}", UserWarning
+        if self.penalty is None and self.kernel is None:
+            yield from _learnt_by_heart(self.spec_, "pass one, such as")
 
     def _in_unit(self, X: Any, y: Any, weights: Array | None) -> tuple[Any, Unit]:
         if self.scale is None:
@@ -483,6 +489,11 @@ class PaperRegressor(Regressor):
     def _solution(self, declared: Declaration, callback: Callback) -> Solution:
         start = _start_of(declared)
         return Solution(declared.risk, self._run(declared.risk, start, callback=callback))
+
+    def _doubts(self, solution: Solution) -> Iterator[Doubt]:
+        yield from super()._doubts(solution)
+        if self.spec_.penalty.parts().ridge_alone == 0:
+            yield from _learnt_by_heart(self.spec_, "dc.RobustRegressor takes one, such as")
 
     def _trivial(self, solution: Solution) -> str | None:
         return None  # samples are given up by intention

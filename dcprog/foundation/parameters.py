@@ -19,6 +19,8 @@ R = TypeVar("R")
 NAMED = (Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY)
 # Names elsewhere of the weight of a penalty, as it is written here.
 WEIGHTS = {"C": "dc.l2(1 / C)", "alpha": "dc.l2(alpha)", "lam": "dc.l2(lam)"}
+# Estimators that take weights of samples, as told by one that takes none.
+WEIGHTED = "dc.RobustRegressor and dc.RobustClassifier take weights"
 NEAR = 0.65  # share of equal letters of a misspelt name; "best" and "beside" have 0.6
 
 
@@ -67,7 +69,9 @@ def unknown_keyword(call: Callable[..., Any], given: Mapping[str, Any], called: 
     for name in given:
         if name not in known:
             told = meant(name, known) if known else "it has none"
-            if name in WEIGHTS and "penalty" in known:
+            if name == "sample_weight" and called.endswith(".fit"):
+                told = WEIGHTED
+            elif name in WEIGHTS and "penalty" in known:
                 told = f"write penalty={WEIGHTS[name]}"
             elif name.partition("__")[0] in known:
                 told = f"write {called}(…).set_params({name}=…)"

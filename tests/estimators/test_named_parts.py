@@ -116,7 +116,11 @@ def test_refusals_name_the_right_one(fit: Callable[[], Any], words: str) -> None
         (lambda: dc.cap(cp.abs(cp.Variable(2)), 1.0), "expressions of cvxpy's stay in cvxpy"),
         (
             lambda: MMRegressor().fit(X, Y, sample_weight=Y),
-            r"MMRegressor\.fit\(\) has no parameter 'sample_weight'",
+            r"MMRegressor\.fit\(\) has no parameter 'sample_weight': dc\.RobustRegressor and",
+        ),
+        (
+            lambda: dc.RobustRegressor().fit(X, Y, sample_weights=Y),
+            r"RobustRegressor\.fit\(\) has no parameter 'sample_weights': is 'sample_weight' meant",
         ),
         (lambda: dc.RobustClassifier(C=1.0), r"parameter 'C': write penalty=dc\.l2\(1 / C\)"),
         (lambda: dc.RobustRegressor(alpha=1.0), r"'alpha': write penalty=dc\.l2\(alpha\)"),

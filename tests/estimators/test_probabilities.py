@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from scipy.special import expit, softmax
 from sklearn.datasets import load_iris
+from sklearn.pipeline import make_pipeline
 
 import dcprog as dc
 from dcprog.estimators.inference import CoefficientTable
@@ -162,6 +163,9 @@ def test_others_name_what_fits_probabilities() -> None:
         with pytest.raises(AttributeError, match="CalibratedClassifierCV"):
             _ = model.predict_proba
     assert not hasattr(dc.RobustClassifier("no such loss"), "predict_proba")
+    with pytest.raises(AttributeError) as hidden:
+        _ = make_pipeline(dc.RobustClassifier()).predict_proba
+    assert "as 'logistic' and 'capped_logistic' of RobustClassifier" in str(hidden.value.__cause__)
     assert hasattr(dc.RobustClassifier("logistic"), "predict_proba")
 
 

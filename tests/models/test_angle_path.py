@@ -14,7 +14,7 @@ from joblib import parallel_config
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics.pairwise import rbf_kernel
-from sklearn.model_selection import GridSearchCV, KFold, PredefinedSplit
+from sklearn.model_selection import GridSearchCV, GroupKFold, KFold, PredefinedSplit
 
 import dcprog as dc
 from dcprog.models import AnglePath, AngleSVC, AngleSVCCV, angle_path
@@ -276,6 +276,14 @@ def test_scores_are_those_of_a_grid_search() -> None:
     np.testing.assert_allclose(search.best_estimator_.coef_, again.coef_)
     np.testing.assert_array_equal(search.predict(X), again.predict(X))
     np.testing.assert_array_equal(search.decision_function(X), again.decision_function(X))
+
+
+def test_groups_go_to_the_splitter() -> None:
+    X, y = _data()
+    groups, cv = np.arange(60) // 3 % 3, GroupKFold(3)
+    found = AngleSVCCV(lams=[0.5, 8.0], cv=cv, starts="warm").fit(X, y, groups=groups)
+    usual = AngleSVCCV(lams=[0.5, 8.0], cv=list(cv.split(X, y, groups)), starts="warm").fit(X, y)
+    np.testing.assert_array_equal(found.scores_, usual.scores_)
 
 
 def test_held_out_set_and_no_refit() -> None:

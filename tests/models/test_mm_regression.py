@@ -10,7 +10,7 @@ from scipy.optimize import minimize
 
 import dcprog as dc
 from dcprog.foundation.arrays import Array
-from dcprog.models import MMRegressor
+from dcprog.models import LeastTrimmedSquares, MMRegressor
 from examples.common.regression_sets import regression_set
 from examples.mm_regression.reproduce_sets import PUBLISHED
 from tests.models.leverage import with_leverage
@@ -106,6 +106,13 @@ def test_targets_without_noise_end_converged() -> None:
     model = MMRegressor().fit(X, 2 * X[:, 0])
     assert model.result_.status == "converged"
     np.testing.assert_allclose(model.coef_, [2.0], rtol=1e-9)
+
+
+@pytest.mark.parametrize("model", [MMRegressor(), LeastTrimmedSquares()])
+def test_few_samples_for_the_coefficients_are_told(model: Any) -> None:
+    X, y = _data(0)
+    with pytest.warns(UserWarning, match="6 samples for 4 coefficients: without a penalty"):
+        model.fit(X[:6], y[:6])
 
 
 @pytest.mark.parametrize(
