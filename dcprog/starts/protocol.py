@@ -111,7 +111,9 @@ class OfProblem:
     def takes(self, surrogate: Surrogate) -> str | None:
         """Problems that the start does not refuse."""
         if not isinstance(surrogate, ProblemSurrogate):
-            return "it is no cvxpy problem"
+            return (
+                "it is solved as a dc.Risk; solver='cvxpy' keeps a cvxpy problem as it is written"
+            )
         return self.refusal(surrogate)
 
     def refusal(self, surrogate: ProblemSurrogate) -> str | None:

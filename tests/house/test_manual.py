@@ -7,16 +7,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from cvxpy import installed_solvers
 
 import dcprog as dc
 import dcprog.models
 from dcprog.engine.acceleration import ACCELERATIONS
-from dcprog.estimators.classifier import CODINGS
-from dcprog.estimators.kernels import KERNELS
 from dcprog.estimators.penalty_path import DIRECTIONS
 from dcprog.estimators.regressor import SCALES
 from dcprog.losses.compositions import MARGIN_LOSSES, RESIDUAL_LOSSES
 from dcprog.penalties.names import PENALTIES
+from dcprog.risk.risk import AGGREGATES
 from dcprog.starts.effort import NAMES as EFFORTS
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -101,4 +101,9 @@ def test_the_page_of_names_has_all() -> None:
         name: repr(one) for name, one in known.items()
     }
     options = set(re.findall(r"`(\w+)`", PAGES["names"]))
-    assert {*KERNELS, *SCALES, *CODINGS, *EFFORTS, *ACCELERATIONS, *DIRECTIONS} <= options
+    assert {*SCALES, *EFFORTS, *ACCELERATIONS, *DIRECTIONS, *AGGREGATES} <= options
+    for model in PUBLIC:
+        for name, accepted in getattr(model, "_parameter_constraints", {}).items():
+            taken = {one for some in accepted for one in getattr(some, "options", ())}
+            taken = {one for one in taken if isinstance(one, str)} - {*installed_solvers()}
+            assert taken <= options, (model, name)

@@ -139,7 +139,7 @@ def test_what_it_refuses() -> None:
         assert reason in str(Local().takes(ProblemSurrogate(problem)))
     rows = dc.residual_rows(np.ones((3, 1)), np.arange(3.0))
     risk: Any = dc.Risk.from_loss(rows, dc.cap(dc.square(), 1.0))
-    assert "no cvxpy problem" in str(Local().takes(risk))
+    assert "it is solved as a dc.Risk" in str(Local().takes(risk))
 
 
 def test_high_effort_has_more_points() -> None:
