@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from dataclasses import replace
 from math import ceil
 from typing import Any
 
@@ -163,7 +164,11 @@ class SmoothSVC(PaperClassifier):
             self._leave_out(plain, fitted.x)
             return Solution(plain, fitted)
         start: Any = fitted.x
-        margins = plain.margins(start).reshape(spec.rows.X.shape[0], -1)
+        try:
+            margins = plain.margins(start).reshape(spec.rows.X.shape[0], -1)
+        except DataLost as lost:
+            self._leave_out(plain, start)
+            return Solution(plain, replace(fitted, status="interrupted", message=str(lost)))
         slack = np.maximum(1 - margins, 0).sum(axis=1)
         large = float(np.mean(slack >= np.percentile(slack, PERCENTILE)))
         spec = self._trimmed(spec.rows, min(spec.transform.fraction, large))

@@ -270,10 +270,14 @@ class DaskMatrix(BlockedMatrix):
         return list(found)
 
     def _loss(self, error: BaseException) -> BaseException:
-        """The error itself at the first call, which says what is wrong with the data."""
-        if not self._connection.works:
-            return error
+        """The error itself at the first call, which says what is wrong with the data.
+
+        One of the scheduler's own, such as that of a closed cluster, becomes a RuntimeError.
+        """
         reason = f"{type(error).__name__}: {error}".splitlines()[0]
+        if not self._connection.works:
+            is_own = type(error).__module__.startswith(("distributed", "asyncio"))
+            return RuntimeError(f"X cannot be read ({reason})") if is_own else error
         self._connection.lost = f"X can no longer be read ({reason})"
         warn(f"{self._connection.lost}: the best point so far is kept", RuntimeWarning)
         return DataLost(self._connection.lost)

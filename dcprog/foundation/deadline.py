@@ -25,6 +25,11 @@ class Deadline:
     seconds : float, optional
         Seconds from now; None for no limit.
 
+    Attributes
+    ----------
+    reached : object
+        The point at the last check that was given one.
+
     Examples
     --------
     >>> Deadline(None).left, Deadline(0.0).left, Deadline(None).share
@@ -33,6 +38,7 @@ class Deadline:
 
     def __init__(self, seconds: float | None = None) -> None:
         self.end = None if seconds is None else time.perf_counter() + seconds
+        self.reached: Any = None
 
     @property
     def left(self) -> float | None:
@@ -61,6 +67,7 @@ class Deadline:
         OutOfTime
             The deadline has passed or would do so within the step.
         """
+        self.reached = self.reached if point is None else point
         if self.end is not None and time.perf_counter() + ahead > self.end:
             raise OutOfTime(f"the time limit ended {name}", point=point)
 

@@ -180,7 +180,14 @@ class DataLost(KeyboardInterrupt):
 
     It ends a solve as Ctrl-C does, and no handler of errors takes it for a solver's failure: the
     best point is kept, with the status ``interrupted``.
+
+    Attributes
+    ----------
+    point : array or None
+        Of a solver that it ended before the loop's first step, the point reached.
     """
+
+    point: Any = None
 
 
 @contextmanager

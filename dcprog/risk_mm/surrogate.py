@@ -15,7 +15,7 @@ from dcprog.engine.stationarity import Stationarity
 from dcprog.engine.track import Attempt
 from dcprog.foundation.arrays import EDGE, EDGE_DECAY, NEAR_EDGE, Array
 from dcprog.foundation.deadline import Deadline
-from dcprog.foundation.errors import SubproblemError
+from dcprog.foundation.errors import DataLost, SubproblemError
 from dcprog.foundation.progress_log import logger
 from dcprog.foundation.tolerances import ACCEPT, CONVEX_START, INNER, LOOSE, SUMMED, TOL
 from dcprog.risk.duality import above_least, duality_gap
@@ -119,6 +119,10 @@ class Subproblems:
             if error.point is not None:
                 own = self.units.solution(Solution(error.point, error.dual, 0.0))
                 error.point, error.dual = own.coefficients, own.dual
+            raise
+        except DataLost as lost:
+            if lost.point is not None:
+                self.last = self.units.solution(Solution(lost.point, None, np.nan))
             raise
         except Exception as error:
             self._made.pop(solver, None)  # its caches may be half written
@@ -537,7 +541,18 @@ class RiskStarts:
         ------
         SubproblemError
             ``failed``: no solver finds the convex start, and F(0) is infinite.
+        DataLost
+            With the last point of a solver, if it has coefficients beside intercepts.
         """
+        try:
+            return self._point(kind, rng, time_limit)
+        except DataLost as lost:
+            last, rows = self._surrogate.subproblems.last, self._surrogate.declared.rows
+            if last is not None and np.any(last.coefficients[rows.penalized]):
+                lost.point = last.coefficients
+            raise
+
+    def _point(self, kind: str, rng: np.random.Generator, time_limit: float | None) -> Array:
         risk, solver = self._surrogate.declared, self._surrogate.solver
         p = risk.rows.shape[1]
         if kind == "zero":

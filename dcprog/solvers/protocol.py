@@ -9,7 +9,7 @@ import numpy as np
 
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.deadline import Deadline
-from dcprog.foundation.errors import SubproblemError
+from dcprog.foundation.errors import DataLost, SubproblemError
 from dcprog.foundation.tolerances import SUMMED
 from dcprog.rows.scores import column_sizes
 
@@ -217,7 +217,11 @@ class ExactSolver:
         """The minimiser, in closed form if no weight is positive."""
         deadline = Deadline(time_limit)
         closed = lossless(problem, start)
-        return closed or self.minimiser(problem, start, tolerance, deadline)
+        try:
+            return closed or self.minimiser(problem, start, tolerance, deadline)
+        except DataLost as lost:
+            lost.point = deadline.reached if lost.point is None else lost.point
+            raise
 
     def minimiser(
         self, problem: WeightedRisk, start: Array, tolerance: float, deadline: Deadline

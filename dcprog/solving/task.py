@@ -124,6 +124,10 @@ class Task(Generic[S]):
             run = _no_point(error, surrogate.facts.sign)
             if run.status == "solver_failed" and self.left() == 0:
                 run = replace(run, status="time_limit")
+        except DataLost as lost:
+            if lost.point is None:
+                raise
+            run = _without_value(lost.point, lost)
         else:
             moved = self._recentred(surrogate, start, kind, seed)
             if moved is not None:
@@ -209,10 +213,12 @@ class Task(Generic[S]):
         try:
             return self._run_to_the_end(surrogate, start, kind, rng)
         except KeyboardInterrupt as stop:  # between runs of the loop, which keep their points
-            if self._reached is None:
-                raise
-            message = str(stop) or "stopped by Ctrl-C"
-            return replace(self._reached, status="interrupted", message=message)
+            if self._reached is not None:
+                message = str(stop) or "stopped by Ctrl-C"
+                return replace(self._reached, status="interrupted", message=message)
+            if isinstance(stop, DataLost):
+                return _without_value(start, stop)
+            raise
 
     def _run_to_the_end(
         self, surrogate: S, start: Array, kind: Any, rng: np.random.Generator
@@ -330,6 +336,12 @@ def _no_point(error: SubproblemError, sign: float) -> Run:
     status = "solver_failed" if error.status == "failed" else error.status
     nothing = {"infeasible": np.inf, "no_feasible_point": np.inf, "unbounded": -np.inf}
     return Run.without_steps(None, sign * nothing.get(status, np.nan), status, str(error))
+
+
+def _without_value(x: Array, lost: DataLost) -> Run:
+    """The run to a point whose value the data would tell that are lost."""
+    run = Run.without_steps(x, np.nan, "interrupted", str(lost))
+    return replace(run, violation=0.0)
 
 
 # ----------------------------------------------------------------------------------------------

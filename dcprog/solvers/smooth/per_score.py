@@ -11,7 +11,7 @@ import numpy as np
 
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.deadline import Deadline
-from dcprog.foundation.errors import SubproblemError
+from dcprog.foundation.errors import DataLost, SubproblemError
 from dcprog.losses import Pieces
 from dcprog.rows.scores import with_ones
 from dcprog.solvers.linalg.ridge import Ridge
@@ -159,6 +159,7 @@ class PerScoreSolver(ExactSolver):
         self.deadline = deadline
         coef, intercept = self.scores.split(start)
         for k, part in enumerate(self.scores.problems(problem)):
+            deadline.reached = None  # by the score before
             try:
                 point = self.score(k, part, coef[k], float(intercept[k]), tolerance / len(coef))
             except SubproblemError as error:
@@ -166,6 +167,11 @@ class PerScoreSolver(ExactSolver):
                     coef[k], intercept[k] = error.point
                     error.point = self.scores.join(coef, intercept)
                     error.dual = -self.multipliers(problem, error.point).ravel()
+                raise
+            except DataLost as lost:
+                if deadline.reached is not None:
+                    coef[k], intercept[k] = deadline.reached
+                    lost.point = self.scores.join(coef, intercept)
                 raise
             coef[k], intercept[k] = point
         theta = self.scores.join(coef, intercept)
