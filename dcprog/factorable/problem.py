@@ -491,7 +491,8 @@ class FactorableProblem:
                 found, _ = columns.of(row)
                 terms = np.median(columns.size(row)) + np.finfo(float).tiny
                 excess = np.abs(found) if equal else np.maximum(found, 0.0)
-                missed = np.fmax(missed, excess / terms)
+                with np.errstate(over="ignore"):
+                    missed = np.fmax(missed, excess / terms)
         missed[columns.empty | ~np.isfinite(value)] = np.inf
         return np.where(np.isnan(value), np.inf, value), missed
 

@@ -132,7 +132,7 @@ class ScipModel:
         low, high = (float(side[0]) for side in row.range(self._lo[None], self._hi[None]))
         most = max(abs(low), abs(high))
         size = self._sizes.of(row, LEAST_SIZE)
-        if np.isfinite(most):
+        if 0 < most < np.inf:
             size = min(max(size, SMALLEST * most), most)
         return _power_of_two(size)
 
@@ -186,7 +186,11 @@ class ScipModel:
             self.model.addCons(equation == 0)
             return
         expression, factor = operation.expression(*written)
-        is_narrow = self._hi[j] - self._lo[j] <= ZERO * factor
+        # of its arguments: a column that constraints hold narrow needs its equation
+        box = self._lo[None], self._hi[None]
+        with np.errstate(all="ignore"):
+            low, high = operation.range(*(arg.range(*box) for arg in args))
+        is_narrow = high[0] - low[0] <= ZERO * factor
         if self._uses[j] == 1 and unit > SMALL * factor and not is_narrow:
             self._expressions[j] = expression, factor
             return

@@ -157,6 +157,14 @@ def test_a_point_of_the_loop_below_the_bound_is_no_proved_optimum(
     assert result.status == "solver_failed"
 
 
+def test_unbounded_complements_have_the_bound_of_their_better_branch() -> None:
+    x, y = cp.Variable(nonneg=True), cp.Variable(nonneg=True)
+    curved = cp.square(x - 1) + cp.square(y - 2) + x + y
+    bound = dc.lower_bound(cp.Problem(cp.Minimize(curved), [x * y == 0]))
+    assert bound.status == "proved"
+    assert np.isclose(bound.value, 2.75, rtol=1e-3)  # x = 0 and y = 1.5; without xy = 0 it is 2.5
+
+
 def test_the_bound_of_a_recognised_problem_on_a_box_is_resumed() -> None:
     rng = np.random.default_rng(0)
     w = cp.Variable(1)

@@ -85,6 +85,16 @@ def test_the_tolerance_of_constraints_makes_no_failure_of_an_optimum(shape: str)
     assert 0 <= bound - optimum <= 1e-5 * optimum
 
 
+@pytest.mark.parametrize("bound", [None, 100.0])
+def test_products_that_constraints_set_to_zero_keep_their_equations(bound: float | None) -> None:
+    x, z = cp.Variable(2, bounds=[0, bound]), cp.Variable(2, boolean=True)
+    constraints = [cp.multiply(x, 1 - z) == 0, x >= [5, 0], cp.sum(x) >= 20]
+    cost = cp.Problem(cp.Minimize([30, 40] @ z + cp.sum(x)), constraints)
+    result = dc.solve(cost)
+    assert result.status == "converged"
+    assert np.isclose(result.value, 50.0)
+
+
 def test_integers_without_bounds_are_held_by_the_objective() -> None:
     n = cp.Variable(2, integer=True)
     goal = cp.square(n[0] - 2.5) + cp.square(n[1] - 3.2) + 0.01 * cp.sum_squares(n)
