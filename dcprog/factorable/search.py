@@ -397,6 +397,9 @@ SETTINGS = {
     "nlhdlr/concave/cvxprodcomp": False,
     # SCIP expands (c·xy + a)² and then drops c² below 1e-9, however large the variables are.
     "expr/pow/expandmaxexponent": 1,
+    # A linear program that stops at the best value proves it by duals that hold to 1e-7 only: over
+    # ranges of 1000 units that is more than a small best value in a wide box.
+    "lp/disablecutoff": 1,
     # SCIP prints if it asks its linear programs for tighter tolerances than they allow.
     "constraints/nonlinear/tightenlpfeastol": False,
     "propagating/obbt/dualfeastol": TOLERANCE,
@@ -843,8 +846,9 @@ class GlobalSearch:
             self._candidate = None if taken else x
         dual = float(model.getDualbound())
         if abs(dual) < float(model.infinity()):
-            lower = (dual - ACCURACY) * built.unit + built.offset
-            self.lower = max(self.lower, min(lower, self._beyond))
+            lower = min((dual - ACCURACY) * built.unit + built.offset, self._beyond)
+            refuted = self._exact < self.lower - ROUNDING * abs(self.lower)
+            self.lower = lower if refuted else max(self.lower, lower)  # an earlier, coarser tree's
 
     def _watch(self) -> None:
         """Called by SCIP at new points and after each node."""

@@ -80,6 +80,10 @@ def _searched(surrogate: ProblemSurrogate, budget: Budget, reach: float) -> Glob
             search.note(_here(problem, points, x))
         status = search.run(np.inf if left is None else SHARE * left)
     if status == "proved" and search.best is not None:
+        # in a wide box the search may take a gap for closed that is small beside F at its corners
+        missing = GAP * max(search.best.scale, problem.at(here).scale)
+        if search.best.value - search.lower > missing:
+            return search
         if np.all(np.abs(search.best.x - here) < INSIDE * away):
             where = "no point" if reach == EVERYWHERE else f"no point within {reach:g} units"
             budget.proof = f"{where} is lower by more than {GAP:g} of the scale"

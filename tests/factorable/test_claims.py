@@ -10,6 +10,7 @@ import pytest
 from cvxpy.atoms.elementwise.trig import sin
 
 import dcprog as dc
+from dcprog.factorable.problem import FactorableProblem
 from dcprog.factorable.search import GlobalSearch
 
 LEAST = -1.12  # of `saddle`, at (1, −1)
@@ -174,3 +175,32 @@ def test_the_bound_of_a_recognised_problem_on_a_box_is_resumed() -> None:
     resumed = dc.lower_bound(problem, start=bound, gap=1e-4)
     assert resumed.status == "proved"
     assert bound.value <= resumed.value <= resumed.objective <= bound.objective
+
+
+def squares_of_squares() -> tuple[cp.Problem, cp.Variable]:
+    """Phase retrieval: 8 unknowns and 20 squares with noise; F = 184.3 at a local minimum."""
+    rng = np.random.default_rng(14)
+    B, truth = rng.normal(size=(20, 8)), rng.normal(size=8)
+    y = (B @ truth) ** 2 + 0.1 * rng.normal(size=20)
+    x = cp.Variable(8)
+    return cp.Problem(cp.Minimize(cp.sum_squares(cp.square(B @ x) - y))), x
+
+
+NEAR_LEAST = 0.115  # of `squares_of_squares`: 0.11485
+
+
+def test_a_small_value_in_a_wide_box_is_not_cut_off() -> None:
+    """SCIP's first linear program ended at the best value, and 180.1 was the bound."""
+    problem, _ = squares_of_squares()
+    local: Any = dc.solve(problem, start="convex", n_starts=1).x
+    box = FactorableProblem(problem, (local - 100, local + 100))
+    search = GlobalSearch(box, 1e-5, lambda x, seconds: None, patience=6000.0)
+    search.note(local)
+    search.run(20.0)
+    assert search.lower <= NEAR_LEAST
+
+
+def test_a_gap_that_is_small_in_a_wide_box_only_ends_no_race() -> None:
+    problem, _ = squares_of_squares()
+    found: Any = dc.solve(problem).value
+    assert found <= NEAR_LEAST
