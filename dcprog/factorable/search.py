@@ -844,11 +844,12 @@ class GlobalSearch:
             x = built.point(model.getBestSol())
             taken = self.note(restored(self.problem, x)) or self.note(x)
             self._candidate = None if taken else x
+        if self._exact < self.lower - ROUNDING * abs(self.lower):
+            self.lower = -np.inf  # the point refutes the bound of an earlier, coarser tree
         dual = float(model.getDualbound())
         if abs(dual) < float(model.infinity()):
-            lower = min((dual - ACCURACY) * built.unit + built.offset, self._beyond)
-            refuted = self._exact < self.lower - ROUNDING * abs(self.lower)
-            self.lower = lower if refuted else max(self.lower, lower)  # an earlier, coarser tree's
+            lower = (dual - ACCURACY) * built.unit + built.offset
+            self.lower = max(self.lower, min(lower, self._beyond))
 
     def _watch(self) -> None:
         """Called by SCIP at new points and after each node."""

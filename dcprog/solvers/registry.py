@@ -196,17 +196,15 @@ def _by_size(risk: Risk) -> tuple[str, ...]:
     n, p = risk.scores.X.shape if known else risk.rows.shape
     kernel = known and risk.scores.kernel is not None
     sparse = known and sp.issparse(risk.scores.X)
-    large, tall = n * p > SMALL, n >= TALL * p
+    large, tall, ridge = n * p > SMALL, n >= TALL * p, risk.penalty.parts().ridge_alone
     first: tuple[str, ...] = ()
     if kernel:
         first = ("smo", "multipliers")
     elif p <= min(n, NARROW) and not large:
         first = ("pivoting",)
-    elif risk.penalty.parts().ridge_alone and tall and n >= MANY_ROWS:
-        first = ("multipliers",)
-    elif risk.penalty.parts().ridge_alone and _ends_at_bounds(risk):
+    elif ridge and not (tall and n >= MANY_ROWS) and _ends_at_bounds(risk):
         first = ("dual_coordinate", "multipliers" if tall else "interior")
-    elif risk.penalty.parts().ridge_alone and tall:
+    elif ridge and tall:
         first = ("multipliers",)
     elif large and (sparse or p >= n):
         first = ("dual_coordinate",)

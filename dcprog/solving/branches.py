@@ -101,17 +101,16 @@ def solved_by_branches(
             best = found
     if best is None or best.x is None:
         return run
+    proved = all_solved and set(_open_entries(surrogate, pairs, best.x)) <= set(opened)
     slack = settings.tol * max(run.scale, best.scale)
     above = surrogate.facts.sign * (best.value - run.value) > slack
     # near 0 the factors are the roots of what their product may miss, and F gains by them
-    apart = np.max(np.abs(best.x - x) / surrogate.units(x)) > np.sqrt(FEASIBLE)
-    if above and apart and surrogate.domain.is_feasible(x):
+    near = np.max(np.abs(best.x - x) / surrogate.units(x)) <= np.sqrt(FEASIBLE)
+    if above and surrogate.domain.is_feasible(x) and not (near and proved):
         return run
     history = run.history.ending(best.value, best.violation)
     run = replace(run, x=best.x, value=best.value, violation=best.violation, history=history)
-    if not all_solved or not set(_open_entries(surrogate, pairs, best.x)) <= set(opened):
-        return run
-    return replace(run, gap=best.gap, status="converged", message=PROVED)
+    return replace(run, gap=best.gap, status="converged", message=PROVED) if proved else run
 
 
 def _pairs(problem: cp.Problem) -> list[_Pair]:

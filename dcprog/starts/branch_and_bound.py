@@ -79,15 +79,15 @@ def _searched(surrogate: ProblemSurrogate, budget: Budget, reach: float) -> Glob
         for x in budget.ended:
             search.note(_here(problem, points, x))
         status = search.run(np.inf if left is None else SHARE * left)
-    if status == "proved" and search.best is not None:
-        # in a wide box the search may take a gap for closed that is small beside F at its corners
-        missing = GAP * max(search.best.scale, problem.at(here).scale)
-        if search.best.value - search.lower > missing:
-            return search
-        if np.all(np.abs(search.best.x - here) < INSIDE * away):
-            where = "no point" if reach == EVERYWHERE else f"no point within {reach:g} units"
-            budget.proof = f"{where} is lower by more than {GAP:g} of the scale"
-            budget.bound = search.lower if reach == EVERYWHERE else -np.inf
+    if status != "proved" or search.best is None:
+        return search
+    # in a wide box the search may take a gap for closed that is small beside F at its corners
+    scale = max(search.best.scale, problem.at(here).scale)
+    is_closed = search.best.value - search.lower <= GAP * scale
+    if is_closed and np.all(np.abs(search.best.x - here) < INSIDE * away):
+        where = "no point" if reach == EVERYWHERE else f"no point within {reach:g} units"
+        budget.proof = f"{where} is lower by more than {GAP:g} of the scale"
+        budget.bound = search.lower if reach == EVERYWHERE else -np.inf
     return search
 
 
