@@ -11,7 +11,7 @@ import numpy as np
 
 import dcprog as dc
 
-__all__ = ["DOCUMENTED", "Hang", "Report", "generator", "judged_exception", "where"]
+__all__ = ["DOCUMENTED", "Hang", "Report", "generator", "is_ours", "judged_exception", "where"]
 
 DOCUMENTED = {
     "converged",
@@ -59,16 +59,17 @@ def generator(kind: str, number: int) -> np.random.Generator:
 def where(error: BaseException) -> tuple[str, str]:
     """The innermost frame of ours, and whose the frame that raised is: ours, sklearn, other."""
     frames = traceback.extract_tb(error.__traceback__)
-    ours = [f for f in frames if _is_ours(f.filename)]
+    ours = [f for f in frames if is_ours(f.filename)]
     last = frames[-1].filename if frames else ""
-    owner = "ours" if _is_ours(last) else "sklearn" if "sklearn" in last else "other"
+    owner = "ours" if is_ours(last) else "sklearn" if "sklearn" in last else "other"
     if not ours:
         return "outside", owner
     path = Path(ours[-1].filename).resolve().relative_to(OURS)
     return f"{path}:{ours[-1].name}", owner
 
 
-def _is_ours(filename: str) -> bool:
+def is_ours(filename: str) -> bool:
+    """Is it a file of the library, wherever its checkout lies?"""
     path = Path(filename).resolve()
     inside = OURS in path.parents and ".venv" not in path.parts
     return inside and path.relative_to(OURS).parts[0] in ("dcprog", "models")

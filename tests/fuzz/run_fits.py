@@ -15,7 +15,7 @@ from dcprog import models
 from tests.fuzz.data import Data, random_data
 from tests.fuzz.formulas import Formula, Function, carried_on_from, random_loss, random_penalty
 from tests.fuzz.landscape import Array, Landscape, free
-from tests.fuzz.report import Report, generator, judged_exception, where
+from tests.fuzz.report import Report, generator, is_ours, judged_exception, where
 from tests.fuzz.verdicts import Descent, check_point, check_status, slope_along
 
 __all__ = ["landscape_of", "run"]
@@ -46,7 +46,7 @@ def run(number: int) -> Report:
             report.outcome, failure = judged_exception(error, lambda text: _may_refuse(data, text))
             report.include(failure and f"{failure} [{kind}, {data.kind}]")
     noise = [w for w in caught if issubclass(w.category, RuntimeWarning)]
-    ours = [w for w in noise if "dcprog" in w.filename or "/models/" in w.filename]
+    ours = [w for w in noise if is_ours(w.filename)]
     if ours and not data.hostile:
         place = f"{ours[0].filename.rsplit('/', 1)[-1]}: {ours[0].message}"
         report.remarks.append(f"RuntimeWarning {place}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -25,7 +26,7 @@ from tests.fuzz.landscape import Array, free
 from tests.fuzz.lowest import Lowest
 from tests.fuzz.pool import _Worker
 from tests.fuzz.problems import Problem, random_problem
-from tests.fuzz.report import Report, generator, judged_exception
+from tests.fuzz.report import Report, generator, is_ours, judged_exception
 from tests.fuzz.run_bounds import check_bound
 from tests.fuzz.run_fits import _is_steep_anyhow, landscape_of
 from tests.fuzz.run_problems import check_problem
@@ -437,3 +438,9 @@ def test_a_descent_counts_however_near_0_infinite_slopes_are_left() -> None:
         found = find_descent(land, x, 1e-6, rng)
         assert found is not None
         assert _is_steep_anyhow(land, x, found)
+
+
+def test_the_fuzzers_own_warnings_are_not_the_librarys_in_a_checkout_named_after_it() -> None:
+    assert is_ours(dc.__file__)
+    assert not is_ours(__file__)
+    assert not is_ours(str(Path(dc.__file__).parent.parent / ".venv" / "lib" / "dcprog" / "x.py"))
