@@ -115,9 +115,9 @@ def plain(atom: Any, args: Sequence[Any], slack: float = 0.0) -> Any:
 
 
 def within(array: Any, slack: float, at: float = 0.0) -> Array:
-    """The array with entries up to `slack` below `at` moved to `at`, and lower ones NaN."""
+    """The array with entries up to `slack` below `at` (and −0) moved to `at`, lower ones NaN."""
     array = dense(array)
-    return np.where(array >= at, array, np.where(array >= at - slack, at, np.nan))
+    return np.where(array > at, array, np.where(array >= at - slack, at, np.nan))
 
 
 def cvxpy_slope(atom: Any, args: Sequence[Array], value: Array, adjoint: Array) -> list[Array]:

@@ -206,6 +206,7 @@ EDGES: list[tuple[Build, Any, float]] = [
     (cp.sqrt, -1e-12, 0.0),
     (cp.entr, -1e-12, 0.0),
     (cp.inv_pos, -1e-12, np.inf),
+    (cp.inv_pos, -0.0, np.inf),
     (cp.geo_mean, [-1e-12, 1, 1], 0.0),
     (lambda x: cp.kl_div(x, 0), [1.0, 1.0, 1.0], np.inf),
     (lambda x: cp.kl_div(x, 2), -1e-12, 2.0),
