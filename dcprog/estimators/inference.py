@@ -168,8 +168,7 @@ class CoefficientInference(DeclaredEstimator):
 
     def _estimating(self) -> tuple[Risk, Array, float]:
         """The risk that the coefficients minimise, θ, and the unit of θ."""
-        fitted: Any = self
-        return fitted.spec_, fitted.result_.x, 1.0
+        return self.spec_, self.result_.x, 1.0
 
     def _scale_error(self) -> ScaleError | None:
         """The error of the unit of the residuals; None if the unit is taken as fixed."""
@@ -230,9 +229,8 @@ class CoefficientInference(DeclaredEstimator):
         AttributeError
             The estimator is a kernel machine.
         """
-        fitted: Any = self
         names, df = self._coefficient_names(), self._degrees_of_freedom()
-        k = len(names) - (not fitted.fit_intercept)
+        k = len(names) - (not self.fit_intercept)
         coef, errors = self._coefficients()[:k], self._errors()[:k]
         return CoefficientTable(self._title(), names[:k], coef, errors, df)
 
@@ -274,10 +272,9 @@ class CoefficientInference(DeclaredEstimator):
             it is that of an intercept that is not fitted.
         """
         check_is_fitted(self)
-        fitted: Any = self
         names = self._coefficient_names()
         places = _places(names, _zeros(self, restricted))
-        if not fitted.fit_intercept and len(names) - 1 in places:
+        if not self.fit_intercept and len(names) - 1 in places:
             raise ValueError("the intercept is not fitted: fit_intercept=False sets it to 0")
         beta = self._coefficients()[places]
         statistic = float(beta @ np.linalg.solve(self.covariance_[np.ix_(places, places)], beta))
@@ -285,12 +282,10 @@ class CoefficientInference(DeclaredEstimator):
         return WaldTest(told, statistic, len(places), float(chdtrc(len(places), statistic)))
 
     def _coefficients(self) -> Array:
-        fitted: Any = self
-        return np.append(np.ravel(fitted.coef_), fitted.intercept_)
+        return np.append(np.ravel(self.coef_), self.intercept_)
 
     def _coefficient_names(self) -> list[str]:
-        fitted: Any = self
-        return [*feature_names(self, np.size(fitted.coef_)), INTERCEPT]
+        return [*feature_names(self, np.size(self.coef_)), INTERCEPT]
 
 
 def _zeros(model: Any, restricted: Any) -> list[Any]:
@@ -412,8 +407,7 @@ class LinearInference(CoefficientInference):
     _s_estimate = NO_POINT  # θ of the S-estimate whose residuals have the unit as scale
 
     def _estimating(self) -> tuple[Risk, Array, float]:
-        fitted: Any = self
-        return fitted.spec_, fitted.result_.x, fitted.scale_
+        return self.spec_, self.result_.x, self.scale_
 
     def _scale_error(self) -> ScaleError | None:
         if self.covariance != "lmrob" or self._s_estimate is None:
@@ -431,8 +425,7 @@ class LinearInference(CoefficientInference):
 
     def _spread(self) -> float:
         """The scale of the residuals in their unit."""
-        fitted: Any = self
-        return float(fitted.scale_ / self._estimating()[2])
+        return float(self.scale_ / self._estimating()[2])
 
     def _psi(self, risk: Risk, theta: Array) -> Slope:
         """The derivative of the loss as a function of residuals."""
@@ -471,11 +464,10 @@ class LinearInference(CoefficientInference):
         AttributeError
             The estimator is a kernel machine.
         """
-        fitted: Any = self
         kinds = ("prediction", "confidence")
         if kind not in kinds:
             raise ValueError(f"kind={kind!r}: choose one of {kinds}")
-        samples: Any = fitted._check_fitted(X)
+        samples: Any = self._check_fitted(X)
         risk, theta, unit = self._estimating()
         root = _root(self.covariance_)
         psi, u = self._psi(risk, theta), self._spread() * NORMAL
@@ -487,7 +479,7 @@ class LinearInference(CoefficientInference):
         variance = np.sum(np.asarray(samples @ root[:-1] + root[-1]) ** 2, axis=1)
         noise = (unit * self._spread()) ** 2 if kind == "prediction" else 0.0
         errors = np.sqrt(variance + noise)
-        return interval_of(fitted.predict(X), errors, level, self._degrees_of_freedom())
+        return interval_of(self.predict(X), errors, level, self._degrees_of_freedom())
 
     # ---- robust R² -------------------------------------------------------------------------------
 
@@ -515,11 +507,10 @@ class LinearInference(CoefficientInference):
         ValueError
             The loss has a kink at 0, as the absolute value, or the targets are all equal.
         """
-        fitted: Any = self
         check_is_fitted(self)
-        samples, targets = fitted._validated(X, y, reset=False)
+        samples, targets = self._validated(X, y, reset=False)
         weights = _check_sample_weight(sample_weight, samples, ensure_non_negative=True)
-        residuals = targets - fitted._scores(samples).ravel()
+        residuals = targets - self._scores(samples).ravel()
         found = self._r_squared(residuals, targets, weights)
         if np.isnan(found):
             raise ValueError(
@@ -530,20 +521,18 @@ class LinearInference(CoefficientInference):
 
     def _r_squared(self, residuals: Array, y: Array, shares: Array) -> float:
         """The robust R² of residuals and targets in their own units."""
-        fitted: Any = self
         _, theta, unit = self._estimating()
-        psi, u = self._psi(fitted.spec_, theta), residuals / unit
-        return robust_r_squared(psi, u, y / unit, shares, self._spread(), fitted.fit_intercept)
+        psi, u = self._psi(self.spec_, theta), residuals / unit
+        return robust_r_squared(psi, u, y / unit, shares, self._spread(), self.fit_intercept)
 
     def _title(self) -> str:
-        fitted: Any = self
-        weight, spec, (_, theta, unit) = fitted.outlier_weight_, fitted.spec_, self._estimating()
+        weight, spec, (_, theta, unit) = self.outlier_weight_, self.spec_, self._estimating()
         kind = "sandwich" if self._scale_error() is None else "lmrob"
         found = self._r_squared(unit * spec.margins(theta), unit * spec.offset, spec.shares)
         told = "" if np.isnan(found) else f", robust R² {found:.4g}"
         return (
-            f"{type(self).__name__}, {samples_told(self)}, scale {fitted.scale_:.4g}, "
-            f"{hardly_counting(weight)}, {fitted.result_.status}\n"
+            f"{type(self).__name__}, {samples_told(self)}, scale {self.scale_:.4g}, "
+            f"{hardly_counting(weight)}, {self.result_.status}\n"
             f"{kind} covariance, t with {self._degrees_of_freedom():g} degrees of freedom{told}"
         )
 

@@ -289,8 +289,8 @@ def check_number(
     high: float = np.inf,
     *,
     closed: bool = False,
-) -> None:
-    """Raise an error unless the value is finite and in (low, high), or [low, high) if `closed`.
+) -> Any:
+    """The value, after a check that it is finite and in (low, high), or [low, high) if `closed`.
 
     Raises
     ------
@@ -309,6 +309,7 @@ def check_number(
     inside = number >= low if closed else number > low
     if not (inside and number < high and np.isfinite(number)):
         raise ValueError(f"{name}={value!r}: {wanted} is needed")
+    return value
 
 
 def ascending(name: str, values: Any, *, zero: bool = False) -> Array:
@@ -335,8 +336,8 @@ def ascending(name: str, values: Any, *, zero: bool = False) -> Array:
     return found
 
 
-def check_count(name: str, value: Any, least: int) -> None:
-    """Raise an error unless the value is a whole number of at least `least`.
+def check_count(name: str, value: Any, least: int) -> Any:
+    """The value, after a check that it is a whole number of at least `least`.
 
     Raises
     ------
@@ -349,6 +350,7 @@ def check_count(name: str, value: Any, least: int) -> None:
         raise TypeError(f"{name}={value!r}: a whole number of at least {least} is needed")
     if value < least:
         raise ValueError(f"{name}={value!r}: at least {least} is needed")
+    return value
 
 
 def check_flag(name: str, value: Any) -> None:

@@ -32,8 +32,7 @@ class StartingLoss(ConvexLoss):
     """A loss of at − u, which starts where u falls below `at`."""
 
     def __init__(self, at: float = 1.0) -> None:
-        check_number("at", at)
-        self.at = at
+        self.at = check_number("at", at)
 
     def _t(self, u: npt.ArrayLike) -> Array:
         return self.at - np.asarray(u, dtype=float)
@@ -205,9 +204,8 @@ class SmoothHinge(StartingLoss):
     regularity = SMOOTH
 
     def __init__(self, eta: float, at: float = 1.0) -> None:
-        check_number("eta", eta, 0)
+        self.eta = check_number("eta", eta, 0)
         super().__init__(at)
-        self.eta = eta
 
     def in_units(self, unit: float) -> tuple[ConvexLoss, float]:
         """The loss with η and `at` in the unit, and the unit as the factor."""
@@ -357,8 +355,7 @@ class _CentredLoss(ConvexLoss):
     """A loss of u − at, which is 0 at u = at."""
 
     def __init__(self, at: float = 0.0) -> None:
-        check_number("at", at)
-        self.at = at
+        self.at = check_number("at", at)
 
     def _r(self, u: npt.ArrayLike) -> Array:
         return np.asarray(u, dtype=float) - self.at
@@ -486,8 +483,7 @@ class huber(ConvexLoss):
     is_smooth = True
 
     def __init__(self, delta: float) -> None:
-        check_number("delta", delta, 0)
-        self.delta = delta
+        self.delta = check_number("delta", delta, 0)
 
     def __call__(self, u: npt.ArrayLike) -> Array:
         """a(|u| − ½a) with a = min(|u|, δ)."""
@@ -543,8 +539,7 @@ class pinball(ConvexLoss):
     """
 
     def __init__(self, tau: float) -> None:
-        check_number("tau", tau, 0, 1)
-        self.tau = tau
+        self.tau = check_number("tau", tau, 0, 1)
 
     def __call__(self, u: npt.ArrayLike) -> Array:
         """max(τu, (τ − 1)u)."""
@@ -597,9 +592,8 @@ class epsilon_insensitive(_CentredLoss):
     """
 
     def __init__(self, eps: float, at: float = 0.0) -> None:
-        check_number("eps", eps, 0, closed=True)
+        self.eps = check_number("eps", eps, 0, closed=True)
         super().__init__(at)
-        self.eps = eps
 
     def __call__(self, u: npt.ArrayLike) -> Array:
         """(|at − u| − ε)₊."""

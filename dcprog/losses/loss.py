@@ -513,9 +513,8 @@ class stretched(_OfConvex):
 
     def __init__(self, loss: ConvexLoss, unit: float) -> None:
         check_is_loss("loss", loss, ConvexLoss)
-        check_number("unit", unit, 0)
+        self.unit = check_number("unit", unit, 0)
         self.loss = loss
-        self.unit = unit
 
     def __call__(self, u: npt.ArrayLike) -> Array:
         """The loss of unit·u."""

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from dcprog.engine.protocol import Surrogate, centre
+from dcprog.engine.protocol import centre
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.errors import SubproblemError
 from dcprog.foundation.tolerances import FEW_COEFFICIENTS, FLAT, TOL
@@ -39,9 +39,8 @@ class Exchange(OfRisk):
     Stat. Data Anal. 17.
     """
 
-    def points(self, surrogate: Surrogate, x: Array, budget: Budget) -> Iterable[Array]:
+    def points(self, surrogate: RiskSurrogate, x: Array, budget: Budget) -> Iterable[Array]:
         """The lowest point, if F is lower there; none of many samples, where solves are dear."""
-        assert isinstance(surrogate, RiskSurrogate)
         if is_dear(surrogate.declared, budget.effort):
             return []
         centre(surrogate, x)

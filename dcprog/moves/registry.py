@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Protocol
+from typing import Any, Protocol
 
 from dcprog.engine.protocol import Surrogate
 from dcprog.foundation.arrays import Array
 from dcprog.moves.exchange import Exchange
 from dcprog.moves.swap import Swap
-from dcprog.starts.protocol import Budget
+from dcprog.starts.protocol import Budget, Taken
 from dcprog.starts.registry import check_strategy
 
 
-class Move(Protocol):
+class Move(Protocol[Taken]):
     """A way from the end of a run to a lower point, from which the next run begins.
 
     Constructed without arguments, anew for every race. With ``is_cheap = True`` in its class the
@@ -23,15 +23,15 @@ class Move(Protocol):
     def takes(self, surrogate: Surrogate) -> str | None:
         """The reason why the move has no points for a problem, None if it has."""
 
-    def points(self, surrogate: Surrogate, x: Array, budget: Budget) -> Iterable[Array]:
+    def points(self, surrogate: Taken, x: Array, budget: Budget) -> Iterable[Array]:
         """Points near x; a run begins at the first one whose F is lower."""
 
 
-MOVES: dict[str, type[Move]] = {"exchange": Exchange, "swapped": Swap}
+MOVES: dict[str, type[Move[Any]]] = {"exchange": Exchange, "swapped": Swap}
 OWN = frozenset(MOVES)
 
 
-def register_move(name: str, move: type[Move]) -> None:
+def register_move(name: str, move: type[Move[Any]]) -> None:
     """Register a move, which every race tries at its end from now on.
 
     Parameters
@@ -74,6 +74,6 @@ def register_move(name: str, move: type[Move]) -> None:
     MOVES[name] = move
 
 
-def registered_moves() -> dict[str, type[Move]]:
+def registered_moves() -> dict[str, type[Move[Any]]]:
     """The user-registered moves by name, which must be passed to other processes."""
     return {name: move for name, move in MOVES.items() if name not in OWN}

@@ -48,10 +48,8 @@ class capped_l1(ConcavePenalty):
     regularity = KINKED
 
     def __init__(self, lam: float, theta: float) -> None:
-        check_number("lam", lam, 0, closed=True)
-        check_number("theta", theta, 0)
-        self.lam = lam
-        self.theta = theta
+        self.lam = check_number("lam", lam, 0, closed=True)
+        self.theta = check_number("theta", theta, 0)
 
     def of_size(self, t: Array) -> Array:
         """λ min(t, θ)."""
@@ -105,10 +103,8 @@ class scad(ConcavePenalty):
     regularity = SMOOTH
 
     def __init__(self, lam: float, a: float = 3.7) -> None:
-        check_number("lam", lam, 0, closed=True)
-        check_number("a", a, 1)
-        self.lam = lam
-        self.a = a
+        self.lam = check_number("lam", lam, 0, closed=True)
+        self.a = check_number("a", a, 1)
 
     def of_size(self, t: Array) -> Array:
         """The minimum of λt and λ²(a + 1)/2 − (aλ − max(t, λ))₊²/(2(a − 1))."""
@@ -166,10 +162,8 @@ class mcp(ConcavePenalty):
     regularity = SMOOTH
 
     def __init__(self, lam: float, gamma: float = 3.0) -> None:
-        check_number("lam", lam, 0, closed=True)
-        check_number("gamma", gamma, 0)
-        self.lam = lam
-        self.gamma = gamma
+        self.lam = check_number("lam", lam, 0, closed=True)
+        self.gamma = check_number("gamma", gamma, 0)
 
     def of_size(self, t: Array) -> Array:
         """m(λ − m/(2γ)) with m = min(t, γλ)."""
@@ -224,10 +218,8 @@ class log_sum(ConcavePenalty):
     regularity = SMOOTH
 
     def __init__(self, lam: float, eps: float) -> None:
-        check_number("lam", lam, 0, closed=True)
-        check_number("eps", eps, 0)
-        self.lam = lam
-        self.eps = eps
+        self.lam = check_number("lam", lam, 0, closed=True)
+        self.eps = check_number("eps", eps, 0)
 
     def of_size(self, t: Array) -> Array:
         """λ log(1 + t/ε)."""
@@ -283,12 +275,10 @@ class lp(ConcavePenalty):
     regularity = STEEP
 
     def __init__(self, lam: float, p: float) -> None:
-        check_number("lam", lam, 0, closed=True)
-        check_number("p", p, 0)
+        self.lam = check_number("lam", lam, 0, closed=True)
+        self.p = check_number("p", p, 0)
         if not p <= 1:
             raise ValueError(f"p={p!r}: 0 < p <= 1 is needed; for p = 2 take l2")
-        self.lam = lam
-        self.p = p
 
     def of_size(self, t: Array) -> Array:
         """λt^p."""

@@ -50,8 +50,7 @@ class group_lasso(Penalty):
     """
 
     def __init__(self, lam: float, groups: npt.ArrayLike | Sequence[Any]) -> None:
-        check_number("lam", lam, 0, closed=True)
-        self.lam = lam
+        self.lam = check_number("lam", lam, 0, closed=True)
         self.groups = groups
         members, _ = self._members()
         named = np.concatenate(members)

@@ -37,9 +37,8 @@ class kernel_norm(Penalty):
     """
 
     def __init__(self, K: Any, lam: float = 1.0) -> None:
-        check_number("lam", lam, 0, closed=True)
+        self.lam = check_number("lam", lam, 0, closed=True)
         self.K = K
-        self.lam = lam
         self.gram = K if isinstance(K, Gram) else Gram(K)
 
     def __call__(self, w: Array) -> float:

@@ -36,8 +36,7 @@ class l1(Penalty):
     """
 
     def __init__(self, lam: float = 1.0) -> None:
-        check_number("lam", lam, 0, closed=True)
-        self.lam = lam
+        self.lam = check_number("lam", lam, 0, closed=True)
 
     def __call__(self, w: Array) -> float:
         """λ‖w‖₁."""
@@ -82,8 +81,7 @@ class l2(Penalty):
     """
 
     def __init__(self, lam: float = 1.0) -> None:
-        check_number("lam", lam, 0, closed=True)
-        self.lam = lam
+        self.lam = check_number("lam", lam, 0, closed=True)
 
     def __call__(self, w: Array) -> float:
         """(λ/2)‖w‖²."""
@@ -132,10 +130,8 @@ class elastic_net(Penalty):
     """
 
     def __init__(self, l1: float, l2: float) -> None:
-        check_number("l1", l1, 0, closed=True)
-        check_number("l2", l2, 0, closed=True)
-        self.l1 = l1
-        self.l2 = l2
+        self.l1 = check_number("l1", l1, 0, closed=True)
+        self.l2 = check_number("l2", l2, 0, closed=True)
 
     def __call__(self, w: Array) -> float:
         """l1·‖w‖₁ + (l2/2)‖w‖²."""

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 import numpy.typing as npt
 
@@ -11,11 +9,9 @@ from dcprog.foundation.arrays import Array
 from dcprog.foundation.tolerances import RADIUS, TOL
 from dcprog.losses import Pieces
 from dcprog.penalties import kernel_norm
+from dcprog.risk.risk import Risk
 from dcprog.risk.weighted import WeightedRisk
 from dcprog.rows.scores import coefficient_units
-
-if TYPE_CHECKING:
-    from dcprog.risk.risk import Risk
 
 
 def duality_gap(

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from dcprog.foundation.arrays import Array
-
-if TYPE_CHECKING:
-    from dcprog.risk.risk import Risk
+from dcprog.risk.risk import Risk
 
 
 @dataclass(frozen=True, eq=False)

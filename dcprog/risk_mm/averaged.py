@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.deadline import Deadline
 from dcprog.foundation.tolerances import FEW_COEFFICIENTS
+from dcprog.risk.risk import Risk
 from dcprog.risk_mm.units import Units
 from dcprog.rows.scores import Scores
 from dcprog.solvers.linalg.kronecker import RowHessian
-
-if TYPE_CHECKING:
-    from dcprog.risk.risk import Risk
 
 # Samples of a tall risk, and of each of its coefficients: a step of the loop takes seconds then,
 # and a window of the margins holds enough of them to tell how the slope changes.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from copy import copy
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -16,13 +16,10 @@ from dcprog.foundation.arrays import Array
 from dcprog.foundation.blocked_matrix import BlockedMatrix
 from dcprog.foundation.sums import largest_sizes, means
 from dcprog.foundation.tolerances import SQUARABLE, USUAL
+from dcprog.risk.risk import Risk
 from dcprog.risk.weighted import WeightedRisk
 from dcprog.rows.scores import Scores, coefficient_units
 from dcprog.solvers.protocol import Solution
-
-if TYPE_CHECKING:
-    from dcprog.risk.risk import Risk
-
 
 # A column is centred if its median is more than FAR times its median absolute deviation. Only
 # columns with |mean| ≥ ONE_SIGN · mean of absolute values are examined.

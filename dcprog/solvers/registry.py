@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
 from dcprog.losses import ConvexLoss
+from dcprog.risk.risk import Risk
 from dcprog.solvers.conic.compiled import check_solver
 from dcprog.solvers.conic.reference import ReferenceSolver
 from dcprog.solvers.kernel.smo import SmoSolver
@@ -19,10 +20,6 @@ from dcprog.solvers.protocol import ExactSolver, SubproblemSolver, Takes
 from dcprog.solvers.smooth.multipliers import MultipliersSolver
 from dcprog.solvers.smooth.newton import NewtonSolver
 from dcprog.solvers.smooth.proximal_newton import ProximalNewtonSolver, is_large_sparse
-
-if TYPE_CHECKING:
-    from dcprog.risk.risk import Risk
-
 
 SOLVERS: dict[str, type[SubproblemSolver]] = {
     "newton": NewtonSolver,

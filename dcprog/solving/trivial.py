@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 import numpy.typing as npt
 
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.tolerances import KNOWN_DIGITS
+from dcprog.risk.risk import Risk
 from dcprog.risk_mm.units import margin_unit, usual_coefficients
 from dcprog.rows.scores import Scores
-
-if TYPE_CHECKING:
-    from dcprog.risk.risk import Risk
-
 
 # Coefficients below that share of what moves the margins by their unit are 0.
 NOTHING = 1e-3

@@ -6,7 +6,6 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from dcprog.engine.protocol import Surrogate
 from dcprog.foundation.arrays import COPIED, Array
 from dcprog.foundation.deadline import Deadline
 from dcprog.foundation.tolerances import ONE_PLACE
@@ -68,9 +67,8 @@ class Batch(OfRisk):
         many = ManyPoints.takes(surrogate.declared)
         return None if many else "it is no risk of few coefficients"
 
-    def points(self, surrogate: Surrogate, budget: Budget) -> Iterable[Candidate]:
+    def points(self, surrogate: RiskSurrogate, budget: Budget) -> Iterable[Candidate]:
         """Candidates, the lowest first."""
-        assert isinstance(surrogate, RiskSurrogate)
         risk, rng = surrogate.declared, budget.rng
         with np.errstate(all="ignore"):
             most = max(SAMPLE, FEW * risk.rows.shape[1])

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 from cvxpy.atoms.affine.affine_atom import AffAtom
 
-from dcprog.engine.protocol import Surrogate
 from dcprog.factorable.problem import FactorableProblem
 from dcprog.factorable.search import GlobalSearch
 from dcprog.foundation.arrays import Array
@@ -49,9 +48,8 @@ class BranchAndBound(OfProblem):
             return f"an atom has more than {MOST_COLUMNS} entries"
         return None
 
-    def points(self, surrogate: Surrogate, budget: Budget) -> Iterable[Array | Candidate]:
+    def points(self, surrogate: ProblemSurrogate, budget: Budget) -> Iterable[Array | Candidate]:
         """The best point, if the search finds a lower one than the plain run's."""
-        assert isinstance(surrogate, ProblemSurrogate)
         try:
             search = _searched(surrogate, budget, EVERYWHERE)
         except NotBoundable:

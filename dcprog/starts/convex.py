@@ -47,12 +47,13 @@ class _Loose:
         made = self.kind and isinstance(surrogate, ProblemSurrogate)
         return None if made or isinstance(surrogate, RiskSurrogate) else "it is no risk"
 
-    def points(self, surrogate: Surrogate, budget: Budget) -> Iterable[Array]:
+    def points(
+        self, surrogate: RiskSurrogate | ProblemSurrogate, budget: Budget
+    ) -> Iterable[Array]:
         """The ends of the solver's runs."""
         if isinstance(surrogate, ProblemSurrogate):
             yield from _made(surrogate, self.kind, 1, budget)
             return
-        assert isinstance(surrogate, RiskSurrogate)
         if _is_worth_it(surrogate, budget) and budget.deadline.left != 0:
             with np.errstate(all="ignore"), suppress(SubproblemError):
                 yield from self._solved(surrogate, budget, surrogate.solver(budget.deadline))
@@ -110,7 +111,7 @@ class Light(_Loose):
 class Half(OfProblem):
     """Convex starts of random halves of the terms."""
 
-    def points(self, surrogate: Surrogate, budget: Budget) -> Iterable[Array]:
+    def points(self, surrogate: ProblemSurrogate, budget: Budget) -> Iterable[Array]:
         """As many as the effort says."""
         return _made(surrogate, "half", budget.effort.halves, budget)
 
@@ -118,9 +119,8 @@ class Half(OfProblem):
 class Beside(OfProblem):
     """Points beside the plain run's end that meet the convex constraints."""
 
-    def points(self, surrogate: Surrogate, budget: Budget) -> Iterable[Array]:
+    def points(self, surrogate: ProblemSurrogate, budget: Budget) -> Iterable[Array]:
         """As many as the effort says."""
-        assert isinstance(surrogate, ProblemSurrogate)
         for _ in range(0 if _is_smooth(surrogate, budget) else budget.effort.beside):
             if budget.deadline.left == 0:
                 return
@@ -132,7 +132,7 @@ class Beside(OfProblem):
 class Random(OfProblem):
     """Random points that meet the convex constraints."""
 
-    def points(self, surrogate: Surrogate, budget: Budget) -> Iterable[Array]:
+    def points(self, surrogate: ProblemSurrogate, budget: Budget) -> Iterable[Array]:
         """As many as the effort says."""
         count = 0 if _is_smooth(surrogate, budget) else budget.effort.random
         return _made(surrogate, "random", count, budget)
@@ -148,9 +148,8 @@ class Chosen(OfProblem):
         """Refuse problems without concave choices."""
         return None if choices(surrogate.majorised) else NONE
 
-    def points(self, surrogate: Surrogate, budget: Budget) -> Iterable[Array]:
+    def points(self, surrogate: ProblemSurrogate, budget: Budget) -> Iterable[Array]:
         """As many as the effort says of random points."""
-        assert isinstance(surrogate, ProblemSurrogate)
         x, solver = budget.ended[0], surrogate.solvers[0]
         drawn = random_choices(surrogate.majorised, x, budget.rng)
         for values in islice(drawn, budget.effort.random):
@@ -160,9 +159,8 @@ class Chosen(OfProblem):
                 yield surrogate.nearby.otherwise(x, values, LOOSE, solver, budget.deadline.left)
 
 
-def _is_smooth(surrogate: Surrogate, budget: Budget) -> bool:
+def _is_smooth(surrogate: ProblemSurrogate, budget: Budget) -> bool:
     """True if a smooth method has found a point of a smooth problem as low as the plain run's."""
-    assert isinstance(surrogate, ProblemSurrogate)
     values = [one.value for one in budget.found if one.kind == "local"]
     if not values or unfit(surrogate) is not None:
         return False
@@ -225,9 +223,8 @@ class Zero(OfRisk):
     A cvxpy problem may have no slope at 0.
     """
 
-    def points(self, surrogate: Surrogate, budget: Budget) -> Iterable[Candidate]:
+    def points(self, surrogate: RiskSurrogate, budget: Budget) -> Iterable[Candidate]:
         """The point 0, if F is lower there than at all ends of runs."""
-        assert isinstance(surrogate, RiskSurrogate)
         risk = surrogate.declared
         x = np.zeros(risk.rows.shape[1])
         value = risk(x)

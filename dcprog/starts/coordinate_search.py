@@ -50,9 +50,8 @@ class CoordinateSearch(OfRisk):
         searched = not ManyPoints.takes(risk) and _is_sparse_problem(risk)
         return None if searched else "it is no sum of squares with a concave penalty"
 
-    def points(self, surrogate: Surrogate, budget: Budget) -> Iterable[Candidate]:
+    def points(self, surrogate: RiskSurrogate, budget: Budget) -> Iterable[Candidate]:
         """The lowest point."""
-        assert isinstance(surrogate, RiskSurrogate)
         with np.errstate(all="ignore"):
             x = _searched(surrogate.declared, budget)
             yield Candidate("searched", x, surrogate.declared(x))

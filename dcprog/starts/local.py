@@ -10,7 +10,6 @@ import cvxpy as cp
 import numpy as np
 from scipy.optimize import minimize
 
-from dcprog.engine.protocol import Surrogate
 from dcprog.foundation.arrays import EDGE, Array, unvec, vec
 from dcprog.foundation.deadline import Deadline
 from dcprog.foundation.errors import SubproblemError
@@ -66,9 +65,8 @@ class Local(OfProblem):
         except Kinked:
             return KINKS
 
-    def points(self, surrogate: Surrogate, budget: Budget) -> Iterable[Array | Candidate]:
+    def points(self, surrogate: ProblemSurrogate, budget: Budget) -> Iterable[Array | Candidate]:
         """The lowest minima; feasible ones come first."""
-        assert isinstance(surrogate, ProblemSurrogate)
         with np.errstate(all="ignore"):
             smooth = SmoothProblem(surrogate)
             found: list[tuple[float, float, Array]] = []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 import numpy as np
 
@@ -70,7 +70,10 @@ class Budget:
     agreed: bool = False
 
 
-class Start(Protocol):
+Taken = TypeVar("Taken", contravariant=True)  # the surrogates that a start or move takes
+
+
+class Start(Protocol[Taken]):
     """A way to find points from which runs begin.
 
     Constructed without arguments, anew for every race.
@@ -83,7 +86,7 @@ class Start(Protocol):
         a cvxpy problem that is recognised as one.
         """
 
-    def points(self, surrogate: Surrogate, budget: Budget) -> Iterable[Array | Candidate]:
+    def points(self, surrogate: Taken, budget: Budget) -> Iterable[Array | Candidate]:
         """Points to begin at.
 
         Arrays are improved by a few loose steps of the loop and compared after them; a

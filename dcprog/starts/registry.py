@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 from dcprog.starts.batch import Batch
 from dcprog.starts.branch_and_bound import BranchAndBound
@@ -13,7 +14,7 @@ from dcprog.starts.protocol import Start
 from dcprog.starts.uncapped import Uncapped
 
 # In the order in which a race asks them: loose starts look at what a batch has found.
-STARTS: dict[str, type[Start]] = {
+STARTS: dict[str, type[Start[Any]]] = {
     "global": BranchAndBound,
     "local": Local,
     "batch": Batch,
@@ -32,7 +33,7 @@ OWN = frozenset(STARTS)
 TAKEN = ("auto", "convex", "current")  # names of the plain run's starts
 
 
-def register_start(name: str, start: type[Start]) -> None:
+def register_start(name: str, start: type[Start[Any]]) -> None:
     """Register a start, whose points join every race from now on.
 
     Parameters
@@ -90,6 +91,6 @@ def check_strategy(name: str, strategy: type, what: str, known: Mapping[str, typ
         raise ValueError(f"name={name!r} is taken")
 
 
-def registered_starts() -> dict[str, type[Start]]:
+def registered_starts() -> dict[str, type[Start[Any]]]:
     """The user-registered starts by name, which must be passed to other processes."""
     return {name: start for name, start in STARTS.items() if name not in OWN}

@@ -9,7 +9,6 @@ import cvxpy as cp
 import numpy as np
 
 from dcprog.engine.descent import descend
-from dcprog.engine.protocol import Surrogate
 from dcprog.engine.track import Settings
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.errors import NotMajorizable, SubproblemError, UnfitStart
@@ -33,9 +32,8 @@ class Uncapped(OfProblem):
         problem = surrogate.majorised.problem
         return "its objective has no cap" if without_caps(problem) is problem else None
 
-    def points(self, surrogate: Surrogate, budget: Budget) -> Iterable[Array]:
+    def points(self, surrogate: ProblemSurrogate, budget: Budget) -> Iterable[Array]:
         """The end of a run from the convex start of the problem without caps."""
-        assert isinstance(surrogate, ProblemSurrogate)
         problem, points = without_caps(surrogate.majorised.problem), surrogate.points
         with suppress(NotMajorizable, SubproblemError, UnfitStart):
             other = surrogate.like(problem)

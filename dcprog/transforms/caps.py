@@ -167,15 +167,11 @@ class cap_largest(_Capped):
         otherwise: float = 1.0,
         least: float = 0.0,
     ) -> None:
-        check_number("fraction", fraction, 0, 1, closed=True)
-        check_count("rounds", rounds, 1)
-        check_number("otherwise", otherwise, 0)
-        check_number("least", least, 0, closed=True)
+        self.fraction = check_number("fraction", fraction, 0, 1, closed=True)
+        self.rounds = check_count("rounds", rounds, 1)
+        self.otherwise = check_number("otherwise", otherwise, 0)
+        self.least = check_number("least", least, 0, closed=True)
         super().__init__(inner)
-        self.fraction = fraction
-        self.rounds = rounds
-        self.otherwise = otherwise
-        self.least = least
 
     @property
     def regularity(self) -> Regularity:  # type: ignore[override]
@@ -239,8 +235,7 @@ class trim_of(Transform):
     is_joint = True
 
     def __init__(self, fraction: float) -> None:
-        check_number("fraction", fraction, 0, 1, closed=True)
-        self.fraction = fraction
+        self.fraction = check_number("fraction", fraction, 0, 1, closed=True)
 
     @property
     def is_linear(self) -> bool:  # type: ignore[override]

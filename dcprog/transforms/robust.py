@@ -64,8 +64,7 @@ class rescale_by(Transform):
     regularity = SMOOTH
 
     def __init__(self, eta: float) -> None:
-        check_number("eta", eta, 0)
-        self.eta = eta
+        self.eta = check_number("eta", eta, 0)
 
     @property
     def limit(self) -> float:  # type: ignore[override]
@@ -112,12 +111,10 @@ class power_of(Transform):
     """
 
     def __init__(self, p: float, delta: float = 0.0) -> None:
-        check_number("p", p, 0)
+        self.p = check_number("p", p, 0)
         if not p <= 1:
             raise ValueError(f"p={p!r}: power_of is concave and nondecreasing for 0 < p <= 1 only")
-        check_number("delta", delta, 0, closed=True)
-        self.p = p
-        self.delta = delta
+        self.delta = check_number("delta", delta, 0, closed=True)
 
     @property
     def regularity(self) -> Regularity:  # type: ignore[override]
@@ -169,8 +166,7 @@ class log_of(Transform):
     regularity = SMOOTH
 
     def __init__(self, scale: float) -> None:
-        check_number("scale", scale, 0)
-        self.scale = scale
+        self.scale = check_number("scale", scale, 0)
 
     def __call__(self, t: npt.ArrayLike) -> Array:
         """scale·log(1 + t/scale)."""
@@ -203,8 +199,7 @@ class _Scaled(Transform):
     """
 
     def __init__(self, sigma: float) -> None:
-        check_number("sigma", sigma, 0)
-        self.sigma = sigma
+        self.sigma = check_number("sigma", sigma, 0)
 
 
 class huberize_by(_Scaled):
@@ -414,10 +409,8 @@ class _TangentJoined(Transform):
     """A transform that is replaced by its tangent at δ for t below δ."""
 
     def __init__(self, s: float, delta: float) -> None:
-        check_number("s", s, 0)
-        check_number("delta", delta, 0, closed=True)
-        self.s = s
-        self.delta = delta
+        self.s = check_number("s", s, 0)
+        self.delta = check_number("delta", delta, 0, closed=True)
 
     @abstractmethod
     def _above(self, t: Array) -> Array:

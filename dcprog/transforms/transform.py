@@ -277,9 +277,8 @@ class perspective_of(_Composite):
 
     def __init__(self, transform: Transform, s: float) -> None:
         check_is_transform("transform", transform)
-        check_number("s", s, 0)
+        self.s = check_number("s", s, 0)
         self.transform = transform
-        self.s = s
 
     @property
     def limit(self) -> float:  # type: ignore[override]
@@ -340,8 +339,7 @@ class scale_by(Transform):
     regularity = LINEAR
 
     def __init__(self, factor: float) -> None:
-        check_number("factor", factor, 0)
-        self.factor = factor
+        self.factor = check_number("factor", factor, 0)
 
     def __call__(self, t: npt.ArrayLike) -> Array:
         """factor·t."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import cvxpy as cp
 import numpy as np
@@ -12,14 +12,10 @@ from dcprog.foundation.arrays import FORMED, Array, factor_products
 from dcprog.foundation.deadline import Deadline
 from dcprog.foundation.errors import OutOfTime, SubproblemError
 from dcprog.foundation.tolerances import ACCEPT, LAST_PLACES
-from dcprog.risk.risk import aggregate_expression, margin_expression, penalised_part
+from dcprog.risk.risk import Risk, aggregate_expression, margin_expression, penalised_part
+from dcprog.risk.weighted import WeightedRisk
 from dcprog.solvers.conic.portfolio import Portfolio
 from dcprog.solvers.protocol import ExactSolver, Solution, Takes, refuse
-
-if TYPE_CHECKING:
-    from dcprog.risk.risk import Risk
-    from dcprog.risk.weighted import WeightedRisk
-
 
 # If the dual bound lies below the solver's value by more than this share, the next solver is tried
 # too. It is far above the tolerances and far below the effect of badly scaled programs.

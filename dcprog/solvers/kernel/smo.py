@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -23,13 +23,10 @@ from dcprog.foundation.tolerances import (
     SUMMED,
 )
 from dcprog.penalties import kernel_norm
+from dcprog.risk.risk import Risk
+from dcprog.risk.weighted import WeightedRisk
 from dcprog.solvers.kernel.schur_complement import SchurComplement
 from dcprog.solvers.protocol import ExactSolver, Solution, Takes, refuse
-
-if TYPE_CHECKING:
-    from dcprog.risk.risk import Risk
-    from dcprog.risk.weighted import WeightedRisk
-
 
 Index = npt.NDArray[np.intp]
 

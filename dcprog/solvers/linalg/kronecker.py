@@ -4,18 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.sums import gram_with_constant, weighted_gram
+from dcprog.risk.risk import Risk
 from dcprog.solvers.linalg.cholesky import Cholesky
-
-if TYPE_CHECKING:
-    from dcprog.risk.risk import Risk
-
 
 Index = npt.NDArray[np.intp]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -21,14 +21,11 @@ from dcprog.foundation.tolerances import (
     ROUNDING,
 )
 from dcprog.losses import Pieces
+from dcprog.risk.risk import Risk
+from dcprog.risk.weighted import WeightedRisk
 from dcprog.solvers.protocol import LOOSEST, Takes
 from dcprog.solvers.smooth.augmented_lagrangian import AugmentedLagrangianSolver
 from dcprog.solvers.smooth.per_score import PerScoreSolver, ScoreProblem
-
-if TYPE_CHECKING:
-    from dcprog.risk.risk import Risk
-    from dcprog.risk.weighted import WeightedRisk
-
 
 Index = npt.NDArray[np.intp]
 Mask = npt.NDArray[np.bool_]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -12,12 +11,9 @@ from dcprog.foundation.arrays import PRODUCTS, Array
 from dcprog.foundation.deadline import Deadline
 from dcprog.foundation.errors import SubproblemError
 from dcprog.foundation.tolerances import KNOWN_DIGITS, ROUNDING
+from dcprog.risk.risk import Risk
 from dcprog.risk.weighted import WeightedRisk
 from dcprog.solvers.protocol import ExactSolver, Solution, Takes
-
-if TYPE_CHECKING:
-    from dcprog.risk.risk import Risk
-
 
 _LAST = np.array([-1.0])
 

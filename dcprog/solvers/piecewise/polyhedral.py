@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from copy import copy
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -18,13 +18,10 @@ from dcprog.foundation.sums import mean_sizes
 from dcprog.foundation.tolerances import LAST_PLACES, RADIUS, USUAL
 from dcprog.losses import Pieces
 from dcprog.risk.duality import largest_units
+from dcprog.risk.risk import Risk
+from dcprog.risk.weighted import WeightedRisk
 from dcprog.solvers.linalg.kronecker import Curvature
 from dcprog.solvers.protocol import ExactSolver, Solution
-
-if TYPE_CHECKING:
-    from dcprog.risk.risk import Risk
-    from dcprog.risk.weighted import WeightedRisk
-
 
 Index = npt.NDArray[np.intp]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import highspy
 import numpy as np
@@ -12,13 +12,10 @@ from dcprog.foundation.arrays import COPIED, Array
 from dcprog.foundation.deadline import Deadline
 from dcprog.foundation.errors import SubproblemError
 from dcprog.foundation.tolerances import TIGHT
+from dcprog.risk.risk import Risk
 from dcprog.solvers.piecewise.polyhedral import PolyhedralSolver, Subproblem
 from dcprog.solvers.protocol import Takes
 from dcprog.solvers.warm_starts import WarmStarts
-
-if TYPE_CHECKING:
-    from dcprog.risk.risk import Risk
-
 
 MOST_STEPS = 20  # most steps, times the rows and columns, as HiGHS may cycle at ties
 RATE = 1e6  # entries of X a second, to build the model and presolve it, which no clock interrupts

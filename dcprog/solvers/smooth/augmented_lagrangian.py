@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -14,15 +14,12 @@ from dcprog.foundation.arrays import Array, blocks
 from dcprog.foundation.errors import SubproblemError
 from dcprog.foundation.tolerances import FORCING, INNER
 from dcprog.losses import Pieces
+from dcprog.risk.risk import Risk
+from dcprog.risk.weighted import WeightedRisk
 from dcprog.solvers.linalg.ridge import Ridge
 from dcprog.solvers.protocol import Takes
 from dcprog.solvers.smooth.newton import NewtonScore
 from dcprog.solvers.smooth.per_score import PerScoreSolver, ScoreProblem, Tangent
-
-if TYPE_CHECKING:
-    from dcprog.risk.risk import Risk
-    from dcprog.risk.weighted import WeightedRisk
-
 
 # σ starts at FIRST, in units of the mean weight over the size of the margins, grows by GROWTH per
 # round, and shrinks by GROWTH where Newton's method stalls. Starting from the large σ of the last

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -12,12 +12,9 @@ import scipy.sparse as sp
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.deadline import Deadline
 from dcprog.foundation.jit import compiled
+from dcprog.risk.risk import Risk
 from dcprog.rows.scores import with_ones
 from dcprog.solvers.linalg.conjugate_gradients import FORCING
-
-if TYPE_CHECKING:
-    from dcprog.risk.risk import Risk
-
 
 Index = npt.NDArray[np.intp]
 

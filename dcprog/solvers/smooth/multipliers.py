@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -11,6 +11,8 @@ from dcprog.foundation.arrays import Array
 from dcprog.foundation.deadline import Deadline
 from dcprog.foundation.errors import SubproblemError
 from dcprog.foundation.tolerances import FORCING, MOST_STEPS
+from dcprog.risk.risk import Risk
+from dcprog.risk.weighted import WeightedRisk
 from dcprog.solvers.protocol import LOOSEST, ExactSolver, Solution, Takes
 from dcprog.solvers.smooth.augmented_lagrangian import (
     GROWTH,
@@ -21,11 +23,6 @@ from dcprog.solvers.smooth.augmented_lagrangian import (
 )
 from dcprog.solvers.smooth.proximal_newton import ProximalNewtonSolver
 from dcprog.solvers.smooth.smooth_problem import SmoothPlace, SmoothProblem
-
-if TYPE_CHECKING:
-    from dcprog.risk.risk import Risk
-    from dcprog.risk.weighted import WeightedRisk
-
 
 FIRST = 4.0  # the first σ, in units of the mean weight over the size of the margins
 SLOW = 0.5  # a round that leaves more than this share of the gap is slow

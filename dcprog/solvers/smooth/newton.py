@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from itertools import count
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 import numpy as np
 
@@ -14,6 +14,8 @@ from dcprog.foundation.deadline import Deadline
 from dcprog.foundation.errors import SubproblemError
 from dcprog.foundation.tolerances import LAST_PLACES, LOOSE, SUMMED
 from dcprog.losses import ConvexLoss
+from dcprog.risk.risk import Risk
+from dcprog.risk.weighted import WeightedRisk
 from dcprog.solvers.linalg.line_search import Line, armijo, bottom
 from dcprog.solvers.linalg.ridge import UPDATES, Ridge, is_truncated
 from dcprog.solvers.protocol import LOOSEST, Takes
@@ -23,11 +25,6 @@ from dcprog.solvers.smooth.per_score import (
     ScoreProblem,
     Tangent,
 )
-
-if TYPE_CHECKING:
-    from dcprog.risk.risk import Risk
-    from dcprog.risk.weighted import WeightedRisk
-
 
 # Nearly hard margins take about one step per sample. A step to the end of a tiny piece may decrease
 # the value by less than rounding: only STALLS such steps in a row end the method.

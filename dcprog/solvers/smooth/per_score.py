@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -13,13 +13,11 @@ from dcprog.foundation.arrays import Array
 from dcprog.foundation.deadline import Deadline
 from dcprog.foundation.errors import DataLost, SubproblemError
 from dcprog.losses import Pieces
+from dcprog.risk.risk import Risk
+from dcprog.risk.weighted import WeightedRisk
 from dcprog.rows.scores import with_ones
 from dcprog.solvers.linalg.ridge import Ridge
 from dcprog.solvers.protocol import ExactSolver, Solution, refuse
-
-if TYPE_CHECKING:
-    from dcprog.risk.risk import Risk
-    from dcprog.risk.weighted import WeightedRisk
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -18,6 +18,8 @@ from dcprog.foundation.tolerances import (
     LAST_PLACES,
     MOST_STEPS,
 )
+from dcprog.risk.risk import Risk
+from dcprog.risk.weighted import WeightedRisk
 from dcprog.solvers.linalg.cholesky import MOST_UNKNOWNS
 from dcprog.solvers.linalg.kronecker import RowHessian
 from dcprog.solvers.linalg.line_search import armijo
@@ -28,11 +30,6 @@ from dcprog.solvers.smooth.newton import LOOSE, STALLS, softer_first
 from dcprog.solvers.smooth.sign_search import SOLVES, SignSearch
 from dcprog.solvers.smooth.smooth_problem import SmoothLine, SmoothPlace, SmoothProblem, working_set
 from dcprog.solvers.smooth.weighted_lasso import WeightedLasso
-
-if TYPE_CHECKING:
-    from dcprog.risk.risk import Risk
-    from dcprog.risk.weighted import WeightedRisk
-
 
 # The damping is multiplied or divided by CHANGE, and 0 below LIGHTEST. It falls after a step that
 # achieves half of the predicted decrease, and rises, to 1/CHANGE at least, after one that misses
