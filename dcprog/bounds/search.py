@@ -83,7 +83,7 @@ class OpenBoxes:
                 heapq.heappush(self.heap, (float(lot.lower.min()), self._count(), lot))
 
     def pop(self, size: int) -> Boxes:
-        """At least `size` boxes, if there are as many."""
+        """Remove the next boxes of the heap, at least `size` of them, or all, and return them."""
         lots: list[Boxes] = []
         while self.heap and sum(map(len, lots)) < size:
             lots.append(heapq.heappop(self.heap)[2])
@@ -110,7 +110,7 @@ class OpenBoxes:
 
 
 def halved(boxes: Boxes) -> Boxes:
-    """Each box as two, cut in the middle of the side with the largest effect."""
+    """The boxes cut in two, each in the middle of the side with the largest effect."""
     rows = np.arange(len(boxes))
     sides = boxes.hi - boxes.lo
     j = np.argmax(np.where(sides > 0, boxes.effect, -np.inf), axis=1)

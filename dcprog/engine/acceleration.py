@@ -56,7 +56,7 @@ class Squarem:
         self._before: Array | None = None
 
     def __call__(self, value: Value, x: Array, new: Array, new_value: float) -> Array:
-        """Every other call the extrapolation, otherwise `new`."""
+        """The extrapolation at every second call, `new` at the others."""
         if self._before is None:
             self._before = x
             return new

@@ -34,7 +34,7 @@ from dcprog.foundation.tolerances import (
 # A dual bound may lie ACCEPT tolerances under the majorant's minimum and still be evidence for it;
 # one that lies DENIAL of F's scale under it says that the solver missed the minimum.
 DENIAL = 1e-2
-# A function that is lower by so many times its scale far out falls for ever.
+# A function that is lower far out by this multiple of its scale counts as unbounded.
 FALLEN = 1e4
 # Steps are slow where each lowers F by more than SLOW times the fall of the step before, LONG
 # times in a row; then the majorant is centred ahead of x.
@@ -355,12 +355,12 @@ class _Descent:
 
     @property
     def accuracy(self) -> float:
-        """Of the subproblems, relative to the scale of F."""
+        """The tolerance of subproblems near the end, relative to the scale of F."""
         return max(self.settings.tol * INNER, ROUNDING)
 
     @property
     def loose(self) -> float:
-        """Of a subproblem far from the end: a share of the fall in the last step."""
+        """The tolerance of a subproblem far from the end: a share of the fall in the last step."""
         loosest, entries = self.surrogate.facts.loosest, self.entries
         if loosest > 0 and self.scale > 0 and len(entries) > 1 and np.isfinite(entries[-2].value):
             gained = abs(entries[-1].value - entries[-2].value)
@@ -564,7 +564,7 @@ class _Descent:
         return self._look_around(below, wide=unmoved)
 
     def _aside(self) -> Point | None:
-        """Where x misses a constraint and does not move: any lower point, however far."""
+        """A lower point, near or far, for an x that misses a constraint and does not move."""
         if not np.isfinite(self.value):
             return None
         return self._look_around(self.value - self.slack, wide=True)
@@ -655,7 +655,7 @@ class _Descent:
         raise self._verdict(failures)
 
     def _none_lower(self, shortfalls: dict[str, float]) -> Point | None:
-        """Every solution was refused: stop where none was so by much, or go where F is lower."""
+        """A lower point if solutions were refused by little only; the run ends if there is none."""
         near = [missed for missed in shortfalls.values() if missed <= self.coarse]
         if not near or not np.isfinite(self.value):
             return None
@@ -682,7 +682,7 @@ class _Descent:
         return lower
 
     def _far_lower(self, failures: list[tuple[str, SubproblemError]]) -> Point | None:
-        """Where solvers call M unbounded: a lower point, or the end if F falls as they say."""
+        """A lower point far out, if there is one; the run ends if F falls as far as M does."""
         surrogate = self.surrogate
         if not np.isfinite(self.value):
             return None
@@ -729,7 +729,7 @@ class _Descent:
 
     @property
     def last(self) -> Entry:
-        """Where the run is."""
+        """The last entry: the point where the run is."""
         return self.entries[-1]
 
     @property
@@ -821,7 +821,7 @@ def log_step(label: str, progress: Progress) -> None:
 # a saddle, shows near; one that a run has never left may lie in a hollow.
 NEAR = (1e-2, 1e-3, 1e-4)
 WIDE = (1.0, 1e-2, 10.0, 1e-4, 100.0)
-# So few coordinates are tried one by one as well.
+# Up to this number of coordinates, each is tried alone as well.
 FEW = 4
 
 

@@ -8,7 +8,7 @@ a surrogate that knows better overrides the methods.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol, TypeVar
 
 import numpy as np
@@ -349,8 +349,9 @@ class Starts(Protocol):
         """
 
 
+@dataclass
 class Record:
-    """The cost of the solver calls so far, and their multipliers; here: nothing is counted.
+    """The cost of the solver calls so far, and their multipliers.
 
     Attributes
     ----------
@@ -363,17 +364,27 @@ class Record:
         asked; else empty.
     unchanged : bool
         True if the last tightening left the majorant as it was, up to a constant.
+    attempts : list of Attempt
+        Failed solver calls outside the steps: the surrogate's own list.
+    solved : tuple of arrays (x, multipliers) or None
+        The last solution of a risk's subproblem that the loop has moved to, and its multipliers.
     """
 
     solve_time: float = 0.0
     solver_steps: int = 0
     by: str = ""
     unchanged: bool = False
+    attempts: list[Attempt] = field(default_factory=list)
+    solved: tuple[Array, Array | None] | None = None
 
     def take_attempts(self) -> tuple[Attempt, ...]:
         """Failed solver calls outside the steps; the list is emptied."""
-        return ()
+        taken = tuple(self.attempts)
+        self.attempts.clear()
+        return taken
 
     def dual(self, x: Array) -> Array | None:
         """Multipliers of a risk's rows at x, if the last solver left them."""
-        return None
+        if self.solved is None or not np.array_equal(self.solved[0], x):
+            return None
+        return self.solved[1]

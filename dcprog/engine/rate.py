@@ -13,14 +13,14 @@ from dcprog.foundation.tolerances import LEVEL
 
 # Decreases in a window: three parameters are fitted, and five must be left to judge them.
 FEWEST = 8
-CLEAR = 100 * NOISE  # a decrease of so many times F's scale is known to 1% and better
+CLEAR = 100 * NOISE  # a decrease of this multiple of F's scale is known to 1% or better
 # A decrease above the root of the rounding is no limit of smaller and smaller ones.
 MARKED = float(np.sqrt(np.finfo(float).eps))
 EXACT = 1e-3  # log-decreases are never trusted beyond that: solvers leave errors of their own
 # Curvatures κ of the fits: 0 is a linear rate, 1/(p + 1) the exponent p, negative ones are faster.
 CURVATURES, SPACING = np.linspace(-0.5, 1.0, 301, retstep=True)
 STRAIGHT = 0.1  # κ below which powers of t (p > 9) are not told from a linear rate
-GROWTH = 3.0  # t grows by that factor over the last three quarters if they show a power of t
+GROWTH = 3.0  # t grows by this factor over the last three quarters if they show a power of t
 
 
 @dataclass(frozen=True)

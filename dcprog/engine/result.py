@@ -91,7 +91,7 @@ class VariableValues(Mapping[cp.Variable, Array]):
 
 
 def _alike(one: cp.Variable, other: object) -> bool:
-    """Another process may have given the id to another variable."""
+    """True if a variable looks like another one: processes may give one id to two variables."""
     return isinstance(other, cp.Variable) and (one.shape, one.name()) == (other.shape, other.name())
 
 

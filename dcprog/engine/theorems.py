@@ -26,7 +26,7 @@ class Fact:
     why: str
 
     def __and__(self, other: Fact) -> Fact:
-        """Both; the reasons of what is not shown are told, or else of all."""
+        """The fact that both hold, with the reasons of those not shown; of both if both are."""
         told = [f.why for f in (self, other) if f.shown == (self.shown and other.shown)]
         reasons = dict.fromkeys(reason for why in told for reason in why.split("; "))
         return Fact(self.shown and other.shown, "; ".join(reasons))

@@ -2,14 +2,7 @@
 
 from dcprog.estimators.classifier import PaperClassifier, RobustClassifier
 from dcprog.estimators.cross_validated import RobustClassifierCV, RobustRegressorCV
-from dcprog.estimators.parameters import (
-    COUNT,
-    NONNEGATIVE,
-    POSITIVE,
-    between,
-    one_of,
-    parameter,
-)
+from dcprog.estimators.parameters import COUNT, NONNEGATIVE, POSITIVE, between, one_of, parameter
 from dcprog.estimators.regressor import PaperRegressor, RobustRegressor
 
 __all__ = [

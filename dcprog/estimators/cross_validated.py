@@ -14,13 +14,7 @@ from typing import Any, ClassVar, Self
 import joblib
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import (
-    ClassifierMixin,
-    RegressorMixin,
-    _fit_context,
-    clone,
-    is_classifier,
-)
+from sklearn.base import ClassifierMixin, RegressorMixin, _fit_context, clone, is_classifier
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import check_scoring
 from sklearn.model_selection import ParameterGrid, check_cv

@@ -19,13 +19,7 @@ from dcprog.engine.result import Result
 from dcprog.estimators.base import Doubt, RiskEstimator, unusable
 from dcprog.estimators.classifier import Classifier
 from dcprog.estimators.kernels import DEGREE, NO_COEFFICIENTS, Kernel, width
-from dcprog.estimators.parameters import (
-    COUNT,
-    NONNEGATIVE,
-    POSITIVE,
-    one_of,
-    parameter,
-)
+from dcprog.estimators.parameters import COUNT, NONNEGATIVE, POSITIVE, one_of, parameter
 from dcprog.foundation.arrays import Array
 from dcprog.losses import Loss
 from dcprog.penalties import Penalty, l2

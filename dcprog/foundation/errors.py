@@ -143,12 +143,7 @@ class SubproblemError(RuntimeError):
     """
 
     def __init__(
-        self,
-        status: str,
-        message: str,
-        proved: bool = False,
-        point: Any = None,
-        dual: Any = None,
+        self, status: str, message: str, proved: bool = False, point: Any = None, dual: Any = None
     ) -> None:
         self.status = status
         self.message = message

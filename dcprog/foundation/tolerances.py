@@ -40,8 +40,8 @@ DIFFERENCE = 1e-5
 DIFFERENCES = DIFFERENCE * np.array([1.0, 1e-2, 1e-4, 1e-6])
 # Slopes beside a point that differ by more than this share of the largest belong to a kink.
 JUMP = 1e-2
-# A function that has fallen by so many times its first size, or falls along so many steps, is
-# unbounded.
+# A function that has fallen by this multiple of its first size, or that falls along a step of this
+# length, counts as unbounded.
 BOTTOMLESS = 1e25
 # Slopes that are to be 0 add up to at most this share of their sizes.
 STATIONARY = 1e-7

@@ -599,11 +599,7 @@ class excess(ConvexLoss):
     made_of = ("outer", "plus", "minus")
 
     def __init__(
-        self,
-        outer: Transform,
-        factor: float,
-        plus: ConvexLoss,
-        minus: ConvexLoss | None = None,
+        self, outer: Transform, factor: float, plus: ConvexLoss, minus: ConvexLoss | None = None
     ) -> None:
         self.outer = outer
         self.factor = factor

@@ -121,7 +121,7 @@ def _terms(surrogate: ProblemSurrogate, x: Array, budget: Budget) -> Iterator[Ot
 
 
 def _samples(surrogate: RiskSurrogate, x: Array, budget: Budget) -> Iterator[Other]:
-    """Each sample given up that has most of its weight, or taken at the full one."""
+    """For each sample the other choice: given up if it counts, at its full weight if not."""
     risk, problem, solve = surrogate.risk, surrogate.problem, surrogate.solver(budget.deadline)
     phi, t, tolerance = risk.transform, risk.aggregates(x), TOL * surrogate.scale(x)
     zero = np.zeros_like(t)

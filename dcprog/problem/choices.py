@@ -103,7 +103,7 @@ def _inner(arg: cp.Expression) -> cp.Expression:
 
 
 def _of_many(node: cp.Expression, values: Values) -> Iterator[Choice]:
-    """At one entry the chosen argument and another one exchange their values.
+    """Choices in which, at one entry, the chosen argument and another one exchange their values.
 
     If one of them is a number for all entries, the other's value is reflected at it.
     """

@@ -12,7 +12,6 @@ import numpy as np
 
 from dcprog.engine.protocol import FAR, Domain, Nearby, Record
 from dcprog.engine.stationarity import STEEP, Stationarity, downhill_slope
-from dcprog.engine.track import Attempt
 from dcprog.foundation.arrays import EDGE, NEAR_EDGE, Array
 from dcprog.foundation.deadline import Deadline
 from dcprog.foundation.errors import SubproblemError, UnfitSolver
@@ -23,7 +22,7 @@ from dcprog.problem.majorised_problem import MajorisedProblem
 from dcprog.problem.sizes import DECADE, Sizes
 from dcprog.problem.starts import Starts
 
-# Solvers are never asked for more than that share of a tolerance.
+# A tolerance that is tightened for terms that cancel keeps at least this share of its size.
 LEAST_SHARE = 1e-4
 
 UNSET = np.zeros(0)
@@ -40,13 +39,15 @@ GROWTH = 1.5
 # constraints, one for runs that have to meet them, and the largest, above any multiplier of a sane
 # problem.
 FIRMNESS = (1.0, 30.0, 1e3, 1e6)
-# A violation that falls below that share of the last one needs no higher price, nor does one of
-# so many squares of the last step's length: a step along a curved constraint leaves it by that. One
-# of half of what the terms add up to is no curvature: the run may be leaving for good.
-NEARLY = 0.9  # a share that counts as all
-MANY = 30.0  # squared lengths of a step, or rates above which a price is lowered
-# Solvers resolve violations to that share of the constraints' own size, times tol. Prices beyond so
-# many rates resolve no more.
+# The price stays where a violation falls below NEARLY of the last one, and where it is at most MANY
+# times the squared length of the last step, by which a step along a curved constraint misses it. A
+# violation of half of the sum of its terms is no such curvature: the run may be leaving for good.
+# NEARLY is also the share of a predicted fall that counts as all of it; a price above MANY rates is
+# lowered.
+NEARLY = 0.9
+MANY = 30.0
+# Solvers resolve violations to RESOLVED of the constraints' own size, times tol. A price above
+# USUAL rates resolves no more than one of USUAL rates.
 RESOLVED = 1e-2
 USUAL = 3.0
 
@@ -243,7 +244,8 @@ class ProblemSurrogate:
     @property
     def record(self) -> Record:
         """The cost of the solver calls so far."""
-        return _ProblemRecord(self)
+        problem = self.majorised
+        return Record(problem.modes.solve_time, unchanged=self.unchanged, attempts=problem.attempts)
 
     @property
     def compile_time(self) -> float:
@@ -454,7 +456,7 @@ NEAR_BOTTOMLESS = 100.0
 
 
 class _ProblemDomain(Domain):
-    """Where a cvxpy problem's constraints are met and its functions are finite.
+    """The points at which a cvxpy problem's constraints are met and its functions are finite.
 
     Parameters
     ----------
@@ -525,11 +527,9 @@ class _ProblemDomain(Domain):
 # two sides.
 ASIDE = (1e-2, -1e-2, 1.0)
 
-# So many directions in which to stand beside the point, either way.
+# Random directions, each taken both ways, in which the slopes beside a point are compared.
 SIDES = 3
-# A strongly convex function falls by ½‖step‖² and the proximal term again; less than nearly their
-# sum, up to TIGHT of F's scale, says that the solver missed its minimum.
-# Most solvers that are tried for a proximal step, or while `hasty`: the third is a first-order
+# The most solvers that are tried for a proximal step, or while `hasty`: the third is a first-order
 # method, which takes seconds and does not reach this accuracy.
 ASKED = 2
 
@@ -720,7 +720,11 @@ class _ProblemNearby(Nearby):
         return None
 
     def _falls(self, x: Array, step: Array) -> bool:
-        """True if M has fallen by the step's squared length, as after an exact proximal step."""
+        """True if M has fallen by nearly ‖step‖², in units, as after an exact proximal step.
+
+        There M falls by ½‖step‖² for its own strong convexity and by the proximal term; a smaller
+        fall, but for TIGHT of F's scale, says that the solver missed the minimum.
+        """
         fall = self._problem.majorant(x) - self._problem.majorant(x + step)
         square = float(np.sum((step / self._made.units(x)) ** 2))
         return fall >= self._made.scale(x) * (NEARLY * square - TIGHT)
@@ -782,17 +786,3 @@ class ProblemFacts:
     def attainable(self) -> float:
         """The scale below which solvers lose digits."""
         return self._surrogate.attainable
-
-
-class _ProblemRecord(Record):
-    """The cost of the solver calls of a cvxpy problem."""
-
-    def __init__(self, surrogate: ProblemSurrogate) -> None:
-        self._problem = surrogate.majorised
-        self.solve_time = self._problem.modes.solve_time
-        self.unchanged = surrogate.unchanged
-
-    def take_attempts(self) -> tuple[Attempt, ...]:
-        """Failed solver calls outside the steps; the list is emptied."""
-        attempts, self._problem.attempts = self._problem.attempts, []
-        return tuple(attempts)

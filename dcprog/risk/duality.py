@@ -20,7 +20,7 @@ def duality_gap(
     dual: Array | None = None,
     centre: Array | None = None,
 ) -> float:
-    r"""By how much the weighted risk P(θ) may miss its minimum, at most.
+    r"""An upper bound of the distance of the weighted risk P(θ) from its minimum.
 
     Every convex loss lies above its lines: with slopes s_r of the weighted losses and
     e_r = f_r(u_r) + f_r*(s_r) − s_r u_r ≥ 0 (Fenchel's inequality)
@@ -74,7 +74,7 @@ def duality_gap(
 
 
 def above_least(problem: WeightedRisk, theta: Array) -> float:
-    """By how much P(θ) is above the least values of its losses and 0 of its penalty.
+    """The distance of P(θ) from the least values of its losses and the least penalty, 0.
 
     That bounds the gap too where θ fits perfectly, whatever multipliers there are.
 
@@ -179,7 +179,7 @@ def penalty_gap(
     above: float,
     centre: Array | None = None,
 ) -> float:
-    r"""By how much Σ_j l_j|θ_j| + ½q_jθ_j² + g_jθ_j may miss its minimum over θ, at most.
+    r"""An upper bound of the distance of Σ_j l_j|θ_j| + ½q_jθ_j² + g_jθ_j from its minimum.
 
     The function of z_j falls by (|g_j| − l_j)₊²/(2q_j) below 0. If q_j = 0 < l_j, a point that is
     no higher than θ has Σ l_j|z_j| ≤ `above`; the minimum over that ball is taken. Other entries

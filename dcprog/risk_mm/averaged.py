@@ -17,15 +17,15 @@ from dcprog.solvers.linalg.kronecker import RowHessian
 # Samples of a tall risk, and of each of its coefficients: a step of the loop takes seconds then,
 # and a window of the margins holds enough of them to tell how the slope changes.
 TALL, OF_EACH = 100_000, 500
-# Of more samples than these the curvature of MOST at least, equally spaced, stands for that of all:
-# they are copied, and it takes that many to tell an average.
+# With more samples, the curvature is that of every k-th sample, of at least MOST in all: these are
+# copied, and an average needs as many.
 MOST = 2**17
 # Halves of the windows' widths, times n^(-1/5) spreads of the margins, as of a density estimate.
 WIDTHS = (0.5, 0.1, 0.02)
 STEPS, SHARES = 5, (0.5, 0.2)  # for each width, and of a step that is not lower
-# Newton's steps end at one that lowers F by less than that, relative to its terms.
+# Newton's steps end at one that lowers F by less than this share of its terms.
 LEAST = 1e-7
-# Eigenvalues of the scaled Hessian are taken without their sign, and for no less than that.
+# Eigenvalues of the scaled Hessian are taken without their sign, and at least as large as this.
 FLATTEST = 1e-3
 
 

@@ -56,9 +56,9 @@ def starts_finite(risk: Risk) -> bool:
 
 # ----------------------------------------------------------------------------------------------
 
-# At the start about that share of the losses lies where φ is flat.
+# At the start about this share of the losses lies where φ is flat.
 BEYOND = 0.1
-# φ counts as flat where a per cent more of t adds less than that to φ(t), in per cent.
+# φ counts as flat where a per cent more of t adds less than this to φ(t), in per cent.
 FLAT = 0.3
 MOST = 64.0
 # The first s of trimmed and subtracted losses, whose sizes do not determine it.

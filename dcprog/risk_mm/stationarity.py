@@ -163,7 +163,7 @@ class Pull:
 
     @property
     def length(self) -> float:
-        """Its norm."""
+        """The norm of the subgradient."""
         return float(np.linalg.norm(self.vector))
 
     @property
@@ -377,9 +377,9 @@ def _into(free: _Free, places: Indices, entries: Array) -> Any:
 
 # ---- ties ----------------------------------------------------------------------------------------
 
-# Every choice is looked at where so few slopes are tied; else one at a time, and all at once.
+# All choices are tried if at most FEW slopes are tied; of up to MOST, each alone and all at once.
 FEW, MOST = 6, 24
-# So many are considered, and of losses that are dropped so many with as many that are kept.
+# The nearest kinks of φ that are considered; of trimmed losses, those of either side of the cut.
 NEAREST, PAIRED = 64, 8
 
 

@@ -22,13 +22,7 @@ from dcprog.risk.duality import above_least, duality_gap
 from dcprog.risk.risk import Risk
 from dcprog.risk.weighted import WeightedRisk
 from dcprog.risk_mm.averaged import averages, settled
-from dcprog.risk_mm.starts import (
-    Solve,
-    convex_problem,
-    graduated_start,
-    over_rims,
-    starts_finite,
-)
+from dcprog.risk_mm.starts import Solve, convex_problem, graduated_start, over_rims, starts_finite
 from dcprog.risk_mm.stationarity import descents, stationarity
 from dcprog.risk_mm.units import Units, usual_coefficient, usual_coefficients
 from dcprog.solvers.protocol import LOOSEST, ExactSolver, Solution, SubproblemSolver
@@ -95,12 +89,7 @@ class Subproblems:
             self._made = {}
 
     def solve(
-        self,
-        problem: WeightedRisk,
-        centre: Array,
-        aim: Aim,
-        solver: str,
-        limit: float | None,
+        self, problem: WeightedRisk, centre: Array, aim: Aim, solver: str, limit: float | None
     ) -> Array:
         """The minimiser by one solver.
 
@@ -140,12 +129,7 @@ class Subproblems:
         return solution.coefficients
 
     def _answer(
-        self,
-        problem: WeightedRisk,
-        centre: Array,
-        aim: Aim,
-        solver: str,
-        limit: float | None,
+        self, problem: WeightedRisk, centre: Array, aim: Aim, solver: str, limit: float | None
     ) -> Solution:
         """The solution of a solver, transformed from natural units to the risk's own."""
         made = self._solver(solver)
@@ -508,7 +492,15 @@ class RiskSurrogate:
     @property
     def record(self) -> Record:
         """The cost of the solver calls so far, and the last multipliers."""
-        return _RiskRecord(self)
+        last, accepted = self.subproblems.last, self.accepted
+        return Record(
+            self.subproblems.time,
+            self.subproblems.steps,
+            "" if last is None else last.by,
+            self._unchanged,
+            self.attempts,
+            None if accepted is None else (accepted.coefficients, accepted.dual),
+        )
 
     def __repr__(self) -> str:
         return f"RiskSurrogate({self.declared!r}, solvers={self.solvers})"
@@ -628,28 +620,6 @@ class _RiskNearby(Nearby):
         """Distance of x, the majorant's centre, from stationarity."""
         made = self._made
         return stationarity(made.problem, x, made.units(x), made.scale(x), time_limit)
-
-
-class _RiskRecord(Record):
-    """The cost of a risk's solver calls so far, and the last multipliers."""
-
-    def __init__(self, surrogate: RiskSurrogate) -> None:
-        self._surrogate = surrogate
-        self.solve_time = surrogate.subproblems.time
-        self.solver_steps = surrogate.subproblems.steps
-        last = surrogate.subproblems.last
-        self.by = "" if last is None else last.by
-        self.unchanged = surrogate._unchanged
-
-    def take_attempts(self) -> tuple[Attempt, ...]:
-        """The solvers that failed at a start; they are handed over once."""
-        attempts, self._surrogate.attempts = self._surrogate.attempts, []
-        return tuple(attempts)
-
-    def dual(self, x: Array) -> Array | None:
-        """Multipliers of the rows at x, if x is a subproblem's solution and has some."""
-        accepted = self._surrogate.accepted
-        return accepted.dual if accepted is not None and _is_at(accepted, x) else None
 
 
 def _is_lower(problem: WeightedRisk, point: Array | None, found: Array) -> bool:

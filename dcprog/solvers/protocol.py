@@ -157,11 +157,7 @@ class SubproblemSolver(Protocol):
     def __init__(self, risk: Risk) -> None: ...
 
     def minimise(
-        self,
-        problem: WeightedRisk,
-        start: Array,
-        tolerance: float,
-        time_limit: float | None = None,
+        self, problem: WeightedRisk, start: Array, tolerance: float, time_limit: float | None = None
     ) -> Solution:
         """The minimiser, to a relative accuracy of the value.
 
@@ -205,11 +201,7 @@ class ExactSolver:
         return problem.value(theta)
 
     def minimise(
-        self,
-        problem: WeightedRisk,
-        start: Array,
-        tolerance: float,
-        time_limit: float | None = None,
+        self, problem: WeightedRisk, start: Array, tolerance: float, time_limit: float | None = None
     ) -> Solution:
         """The minimiser, in closed form if no weight is positive."""
         deadline = Deadline(time_limit)

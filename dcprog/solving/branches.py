@@ -24,7 +24,7 @@ from dcprog.majorants.affine import Box
 from dcprog.majorants.tree import Values
 from dcprog.problem.surrogate import ProblemSurrogate
 
-# Factors below that share of their size may be 0; of more such pairs there are too many branches.
+# Factors below NEAR of their size may be 0; more than MOST pairs of them have too many branches.
 NEAR, MOST = 1e-2, 4
 PROVED = "no branch of the complementarity constraints that meets here is lower"
 
@@ -191,7 +191,10 @@ def _open_entries(
 def _choices(
     surrogate: ProblemSurrogate, pairs: list[_Pair], x: Array, opened: list[tuple[int, int]]
 ) -> Iterator[list[Mask]]:
-    """For each branch and pair the entries whose first factor is 0; of the others the second is."""
+    """For each branch, and each pair, a mask of the entries at which the first factor is 0.
+
+    At the other entries the second factor is 0.
+    """
     firsts = [one <= other for one, other in (_factors(surrogate, pair, x) for pair in pairs)]
     for sides in itertools.product((True, False), repeat=len(opened)):
         chosen = [first.copy() for first in firsts]

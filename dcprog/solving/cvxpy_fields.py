@@ -119,7 +119,7 @@ def multipliers(
 
 
 def _found(surrogate: ProblemSurrogate, deadline: Deadline) -> dict[int, Any] | None:
-    """Of the user's constraints; None where a price is too low to tell."""
+    """Multipliers of the user's constraints; None where a price is too low to tell them."""
     problem = surrogate.majorised
     duals = problem.modes.portfolio(problem.mode).duals(KNOWN_DIGITS, deadline.left)
     majorised = [duals[c.id] for c in problem.modes.majorised(problem.mode)]

@@ -133,8 +133,8 @@ MOST_COORDINATES = 400  # and twice as many rows
 # Coordinates, at most, at the end of a run that has converged, and of one whose solvers failed: a
 # Hessian by differences walks the tree twice for each.
 MOST_EXAMINED = 24, 60
-# Of the units, by which differences of gradients step: the first that agrees, to JUMP, with half
-# of it.
+# Steps for differences of gradients, in units: the first is taken whose differences agree, up to
+# JUMP, with those of half the step.
 SHARES = DIFFERENCES[:-1]
 STEPS = 8  # of Newton's method, and rounds with constraints of the wrong sign dropped
 
@@ -398,7 +398,7 @@ class _Kkt:
         return self._inside(x), multipliers
 
     def _inside(self, x: Array) -> Array:
-        """Rounding does not leave declared bounds."""
+        """The point with entries that rounding has moved out of declared bounds set to them."""
         bounds = [v.get_bounds() for v in self._points.variables]
         arrays = self._points.split(x)
         clipped = [np.clip(a, *sides) for a, sides in zip(arrays, bounds, strict=True)]
@@ -424,7 +424,7 @@ class _Kkt:
         return self._tape.gradient([one, *(weights if self._rows else ())], self._tape.values(x))
 
     def _hessian(self, x: Array, multipliers: Array) -> Array:
-        """Of the Lagrangian, by differences of its gradient."""
+        """The Hessian of the Lagrangian, by differences of its gradient."""
         self._share = self._share or self._steady_share(x, multipliers)
         lines = []
         for j in range(x.size):

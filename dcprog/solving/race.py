@@ -34,10 +34,10 @@ from dcprog.starts.registry import STARTS
 
 SIMPLE = ("convex", "current", "graduated", "random")  # starts that are one point, made at once
 
-# Candidates above the lowest value so far by more than that share of F's scale are dropped; of more
-# than a few coefficients by as many times more, for their candidates are less finely improved.
+# Candidates above the lowest value so far by more than HOPELESS of F's scale are dropped. With p
+# coefficients, p above SMALL, the share is p/SMALL times as large: they are less finely improved.
 HOPELESS, SMALL = 2e-2, 10
-# Two optima are one if they are as near as that, relative to their sizes, and as high.
+# Two optima are one if their points and their values differ by at most this share of their sizes.
 SAME = 1e-3
 # Dropped candidates that the result lists.
 TOLD = 4
@@ -428,7 +428,10 @@ def _lost(kind: Any, reason: str) -> Run:
 def _parallel(
     task: Task[Any], calls: list[tuple[Any, np.random.SeedSequence, bool]], n_jobs: int | None
 ) -> Iterator[Run | None]:
-    """By processes; those of a pool that one of them broke run again, each in a pool of its own."""
+    """The runs of several processes.
+
+    With a process its pool is lost: the runs that are left begin again, each in a pool of its own.
+    """
     from joblib import Parallel, delayed
     from joblib.externals.loky.process_executor import TerminatedWorkerError
 
@@ -605,7 +608,7 @@ def _heats(surrogate: ProblemSurrogate, runners: list[_Runner], budget: Budget) 
 
 
 def _run_on(surrogate: Surrogate, runner: _Runner, steps: int, budget: Budget) -> None:
-    """So many steps of the loop from where the runner is."""
+    """Move a runner on by some steps of the loop."""
     quiet = Settings(tol=LOOSE, max_iter=steps, time_limit=budget.deadline.left, escape=False)
     try:
         run = descend(surrogate, runner.x, quiet)

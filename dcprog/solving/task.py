@@ -348,8 +348,8 @@ def _without_value(x: Array, lost: DataLost) -> Run:
 # the status of a run, in the user's own function
 
 ENDED = ("converged", "solver_failed", "max_iter")
-# Of the values at the edge of a domain and inside, relative to the scale of F: the largest
-# difference.
+# The largest difference between the values at the edge of a domain and inside it, relative to the
+# scale of F.
 NEAR_ENOUGH = ACCEPT * TOL
 MISMATCH = 1e-2  # the same for the function with finite slopes that stands for F
 
@@ -806,7 +806,7 @@ class ProblemTask(Task[ProblemSurrogate]):
         return replace(run, status="no_feasible_point", message=message)
 
     def _feasible_point(self, surrogate: ProblemSurrogate, origin: Array) -> Array | None:
-        """Where the violation alone ends at 0, from here."""
+        """A feasible point, found by minimising the violation alone; None if it stays above 0."""
         surrogate.restoring = True
         quiet = replace(self.settings, time_limit=self.left(), callback=None, verbose=False)
         try:

@@ -11,11 +11,11 @@ from dcprog.risk.risk import Risk
 from dcprog.risk_mm.units import margin_unit, usual_coefficients
 from dcprog.rows.scores import Scores
 
-# Coefficients below that share of what moves the margins by their unit are 0.
+# Coefficients count as 0 below this share of the change that moves the margins by their unit.
 NOTHING = 1e-3
-# A sample is given up where a per cent more of its loss costs less than that, in per cent.
+# A sample is given up where one per cent more of its loss adds less than FLAT per cent to φ.
 FLAT = 1e-2
-# More than that share of the samples is too much to be outliers only.
+# A larger share of samples given up is more than outliers.
 MANY = 0.25
 ADVICE = (
     "try effort='high' or a larger n_starts, another cap or scale of the loss, a smaller penalty"

@@ -18,7 +18,7 @@ from dcprog.majorants.user_problem import Points
 from dcprog.problem.surrogate import ProblemSurrogate
 from dcprog.starts.protocol import Budget, Candidate, OfProblem
 
-# More entries of variables, and more columns of the search, take more work than a start has.
+# The most entries of variables and columns of the search: more take more work than a start has.
 MOST_ENTRIES, MOST_COLUMNS = 40, 100
 # Variables without bounds are searched within this many units of the plain run's end.
 REACH, EVERYWHERE = RADIUS, np.inf

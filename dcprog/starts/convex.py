@@ -112,7 +112,7 @@ class Half(OfProblem):
     """Convex starts of random halves of the terms."""
 
     def points(self, surrogate: ProblemSurrogate, budget: Budget) -> Iterable[Array]:
-        """As many as the effort says."""
+        """As many halves as the effort says."""
         return _made(surrogate, "half", budget.effort.halves, budget)
 
 
@@ -120,7 +120,7 @@ class Beside(OfProblem):
     """Points beside the plain run's end that meet the convex constraints."""
 
     def points(self, surrogate: ProblemSurrogate, budget: Budget) -> Iterable[Array]:
-        """As many as the effort says."""
+        """As many points as the effort says; none of a smooth problem that is solved already."""
         for _ in range(0 if _is_smooth(surrogate, budget) else budget.effort.beside):
             if budget.deadline.left == 0:
                 return
@@ -133,7 +133,7 @@ class Random(OfProblem):
     """Random points that meet the convex constraints."""
 
     def points(self, surrogate: ProblemSurrogate, budget: Budget) -> Iterable[Array]:
-        """As many as the effort says."""
+        """As many points as the effort says; none of a smooth problem that is solved already."""
         count = 0 if _is_smooth(surrogate, budget) else budget.effort.random
         return _made(surrogate, "random", count, budget)
 
@@ -149,7 +149,7 @@ class Chosen(OfProblem):
         return None if choices(surrogate.majorised) else NONE
 
     def points(self, surrogate: ProblemSurrogate, budget: Budget) -> Iterable[Array]:
-        """As many as the effort says of random points."""
+        """As many minimisers as the effort has random points."""
         x, solver = budget.ended[0], surrogate.solvers[0]
         drawn = random_choices(surrogate.majorised, x, budget.rng)
         for values in islice(drawn, budget.effort.random):

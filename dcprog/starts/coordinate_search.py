@@ -141,7 +141,7 @@ class _Fit:
         return fits
 
     def descended(self, points: Array) -> tuple[Array, Array]:
-        """Where the points, one a row, end, and their values."""
+        """The ends of descents from the points, one a row, and their values."""
         v = points.copy()
         rest = self.pull - v @ self.gram
         live = np.arange(len(v))
@@ -185,7 +185,7 @@ class _Fit:
 
     @cached_property
     def reach(self) -> Array:
-        """Up to which |z| the minimum is at 0."""
+        """The largest |z| for which the minimum is at 0."""
         low, high = np.zeros_like(self.size), np.abs(self.pull) + np.max(np.abs(self.pull))
         for _ in range(HALVINGS):
             middle = (low + high) / 2

@@ -22,7 +22,7 @@ Index = npt.NDArray[np.intp]
 MOST_COEFFICIENTS = 100
 # Shares of a Newton step that are tried where the whole step does not lead low enough.
 SHARES = np.array([0.5, 0.2, 0.05])
-# Of the largest diagonal entry of a Newton matrix, and of the largest coefficient.
+# Shares of the largest diagonal entry of a Newton matrix, and of the largest coefficient.
 JITTER, SMALL = 1e-9, 1e-3
 
 
@@ -54,7 +54,7 @@ class Points:
         )
 
     def joined(self, other: Points) -> Points:
-        """These and others."""
+        """These points, followed by others."""
         pairs = zip(vars(self).values(), vars(other).values(), strict=True)
         return Points(*(np.concatenate(pair) for pair in pairs))
 

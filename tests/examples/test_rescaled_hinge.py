@@ -35,8 +35,8 @@ def test_the_tables_at_a_tiny_size_and_again_from_what_is_kept(
     tmp_path: Path, capsys: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(folds, "COSTS", (1.0,))
-    arguments = ["--kernels", "linear", "--most", "60", "--folds", "2", "--draws", "2"]
-    arguments += ["--jobs", "1"]
+    arguments = ["--kernels", "linear", "--noise", "30", "--most", "60", "--folds", "2"]
+    arguments += ["--draws", "2", "--jobs", "1"]
     arguments += ["--data", str(tmp_path), "--output", str(tmp_path)]
     script.main(arguments)
     shown = capsys.readouterr().out

@@ -27,15 +27,7 @@ from dcprog.majorants.rules.frame import (
     slope_sign,
 )
 from dcprog.majorants.rules.linear import fixed_leaf, is_dpp, weighted_leaf
-from dcprog.majorants.tree import (
-    Values,
-    evaluate,
-    has_edge,
-    interior,
-    pull_back,
-    rebuilt,
-    short,
-)
+from dcprog.majorants.tree import Values, evaluate, has_edge, interior, pull_back, rebuilt, short
 
 # ----------------------------------------------------------------------------------------------
 # tangents of concave atoms

@@ -76,7 +76,7 @@ class Curve:
 
     @property
     def zero(self) -> float:
-        """Where a line is 0."""
+        """The u at which a line is 0."""
         if not self.is_line or self.slope == 0:
             raise Unrecognised("an atom of something that is not affine")
         return 0.0 - self.constant / self.slope  # not −0

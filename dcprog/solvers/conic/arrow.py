@@ -29,12 +29,7 @@ from dcprog.solvers.conic.scaling import Evidence, Scaler, minimise_in_units
 from dcprog.solvers.conic.standard_form import StandardForm
 from dcprog.solvers.faults import failures
 from dcprog.solvers.linalg.cholesky import Cholesky
-from dcprog.solvers.linalg.interior_point import (
-    Optimum,
-    Program,
-    onto_active_face,
-    primal_dual,
-)
+from dcprog.solvers.linalg.interior_point import Optimum, Program, onto_active_face, primal_dual
 
 Index = npt.NDArray[np.intp]
 Mask = npt.NDArray[np.bool_]

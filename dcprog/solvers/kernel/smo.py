@@ -14,14 +14,7 @@ from dcprog.foundation.deadline import Deadline
 from dcprog.foundation.errors import SubproblemError
 from dcprog.foundation.jit import compiled
 from dcprog.foundation.kernel_matrix import symmetric_product
-from dcprog.foundation.tolerances import (
-    FORCING,
-    KNOWN_DIGITS,
-    MOST_STEPS,
-    ROUNDING,
-    STALLS,
-    SUMMED,
-)
+from dcprog.foundation.tolerances import FORCING, KNOWN_DIGITS, MOST_STEPS, ROUNDING, STALLS, SUMMED
 from dcprog.penalties import kernel_norm
 from dcprog.risk.risk import Risk
 from dcprog.risk.weighted import WeightedRisk
@@ -488,7 +481,7 @@ def _newton_step(
 # ---- the descent ---------------------------------------------------------------------------------
 
 Product = Callable[[Array], Array]
-MOST = 1000  # most pairs per variable, of at least so many variables
+MOST = 1000  # most pairs for each variable; at least MOST variables are counted
 PATIENCE = 10  # Newton's method is tried after this many pairs per variable,
 READY = 2e-2  # or once the violation is at most this share of the spread of q
 SMOOTHED = 1e-9  # least δ of Newton's method, relative to the largest K_ii

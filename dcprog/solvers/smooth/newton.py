@@ -19,12 +19,7 @@ from dcprog.risk.weighted import WeightedRisk
 from dcprog.solvers.linalg.line_search import Line, armijo, bottom
 from dcprog.solvers.linalg.ridge import UPDATES, Ridge, is_truncated
 from dcprog.solvers.protocol import LOOSEST, Takes
-from dcprog.solvers.smooth.per_score import (
-    WITHOUT_TANGENT,
-    PerScoreSolver,
-    ScoreProblem,
-    Tangent,
-)
+from dcprog.solvers.smooth.per_score import WITHOUT_TANGENT, PerScoreSolver, ScoreProblem, Tangent
 
 # Nearly hard margins take about one step per sample. A step to the end of a tiny piece may decrease
 # the value by less than rounding: only STALLS such steps in a row end the method.
