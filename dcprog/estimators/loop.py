@@ -109,27 +109,30 @@ def refined(
         Its status and history are those of the joined runs; its value is the risk at its point.
     """
     assert result.x is not None
-    x = result.x
-    for _ in range(ROUNDS):
-        theta = tidy(x)
-        value = risk(theta)
-        moved = replace(result, x=theta, value=value)
-        slack = tol * max(result.scale, risk.magnitude(theta))
-        if not risk(x) - value > slack or result.status in ("interrupted", "time_limit"):
-            return moved
-        left = max_iter - len(result.history)
-        if left < 1:
-            message = f"no criticality after {max_iter} steps"
-            return replace(moved, status="max_iter", message=message, gap=np.inf)
-        more = resume(theta, left)
-        if more.x is None or not risk(more.x) <= value + slack:
-            # the resumed run ends higher: the certificate holds at x and, for mere specks, at θ too
-            largest = float(np.max(np.abs(x), initial=0.0))
-            specks = np.max(np.abs(theta - x), initial=0.0) <= KNOWN_DIGITS * largest
-            return moved if specks else replace(result, value=risk(x))
-        result = _joined(result, more, float(np.linalg.norm(theta - x)))
-        x = more.x
-    return replace(result, value=risk(x))
+    x, reached = result.x, result
+    try:
+        for _ in range(ROUNDS):
+            theta = tidy(x)
+            value = risk(theta)
+            moved = replace(result, x=theta, value=value)
+            slack = tol * max(result.scale, risk.magnitude(theta))
+            if not risk(x) - value > slack or result.status in ("interrupted", "time_limit"):
+                return moved
+            reached, left = moved, max_iter - len(result.history)
+            if left < 1:
+                message = f"no criticality after {max_iter} steps"
+                return replace(moved, status="max_iter", message=message, gap=np.inf)
+            more = resume(theta, left)
+            if more.x is None or not risk(more.x) <= value + slack:
+                # it ends higher: the certificate holds at x and, for mere specks, at θ too
+                largest = float(np.max(np.abs(x), initial=0.0))
+                specks = np.max(np.abs(theta - x), initial=0.0) <= KNOWN_DIGITS * largest
+                return moved if specks else replace(result, value=risk(x))
+            result = _joined(result, more, float(np.linalg.norm(theta - x)))
+            x = more.x
+        return replace(result, value=risk(x))
+    except DataLost as lost:  # whether the point is an end is not known
+        return replace(reached, status="interrupted", message=str(lost))
 
 
 def _joined(first: Result, then: Result, step: float) -> Result:
@@ -393,10 +396,7 @@ class LoopEstimator(CallbackSupportMixin, RiskEstimator):
             return cleared(spec, tidy(theta), INNER * self.tol)
 
         result = self._run(spec, start, callback=callback)
-        try:
-            return refined(result, spec, tidied, resume, tol=self.tol, max_iter=self.max_iter)
-        except DataLost:
-            return result
+        return refined(result, spec, tidied, resume, tol=self.tol, max_iter=self.max_iter)
 
     # ---- the fitted function ---------------------------------------------------------------------
 

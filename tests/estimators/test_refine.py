@@ -16,6 +16,7 @@ from dcprog.engine.result import Result
 from dcprog.estimators import RobustClassifier, RobustRegressor
 from dcprog.estimators.loop import refined
 from dcprog.foundation.arrays import Array
+from dcprog.foundation.errors import DataLost
 from dcprog.models import AngleSVC, SmoothSVC
 from dcprog.risk.risk import Risk
 from tests.fuzz.cases import judged
@@ -100,6 +101,14 @@ def test_the_steps_of_all_runs_count() -> None:
     assert (short.status, short.n_iter) == ("max_iter", result.n_iter)
     assert short.x is not None
     assert short.value == risk(short.x) < worse.value
+
+    def lost(theta: Array, max_iter: int) -> Result:
+        raise DataLost("the cluster is gone")
+
+    kept = refined(worse, risk, tidy, lost, tol=TOL, max_iter=10)
+    assert (kept.status, kept.message) == ("interrupted", "the cluster is gone")
+    assert kept.x is not None
+    assert kept.value == risk(kept.x) < worse.value
 
 
 @pytest.mark.parametrize("size", [1e200, 1e300])

@@ -9,6 +9,7 @@ from typing import Any
 import cvxpy as cp
 import numpy as np
 from cvxpy.atoms.affine.affine_atom import AffAtom
+from cvxpy.atoms.elementwise.hyperbolic import sinh
 from scipy.special import erf, gammaln, log_ndtr, xlogy
 
 from tests.fuzz.evaluation import dense
@@ -51,13 +52,17 @@ class Batched:
         return [np.where(inside[:, None], found[id(r)], np.nan) for r in self.roots]
 
     def terms(self, points: Array) -> list[Array]:
-        """What the terms of the roots add up to in absolute value, constants included."""
+        """What the terms of the roots add up to in absolute value, constants included.
+
+        A hyperbolic sine is two exponentials, and a bound of it is rounded as they are.
+        """
         values, _ = self._evaluated(points)
         found: dict[int, Array] = {}
         for node in self._nodes:
             linear = self._maps.get(id(node))
             if linear is None:
-                found[id(node)] = np.abs(values[id(node)])
+                size = np.abs(values[id(node)])
+                found[id(node)] = np.hypot(size, 1.0) if isinstance(node, sinh) else size
             else:
                 found[id(node)] = linear.sized([found[id(a)] for a in linear.args])
         many = len(points)
