@@ -283,7 +283,7 @@ class RiskSurrogate:
     concave penalty, all at θ₀.
 
     Where a slope at 0 is infinite, the function is carried on along its tangent at a small ε: a
-    tenth of the arguments' size at first, then ten times less each tightening down to 1e-10 of it.
+    tenth of the arguments' median at first, then ten times less each tightening down to 1e-10 of it.
     With that ε from the start, an argument that is 0 there could never change.
 
     Parameters
@@ -408,7 +408,7 @@ class RiskSurrogate:
         units = self.subproblems.units.loss, usual_coefficient(risk)
         # a start may fit almost perfectly: the losses at θ = 0 tell their usual size
         usual = risk.aggregates(np.zeros(x.size)), sizes[1]
-        scales = [_largest(size, unit) for size, unit in zip(usual, units, strict=True)]
+        scales = [_usual(size, unit) for size, unit in zip(usual, units, strict=True)]
         self._last_edges = EDGE * np.array(scales)
         starts = [
             steep and np.min(size, initial=np.inf) <= NEAR_EDGE * scale
@@ -630,9 +630,10 @@ def _is_at(solution: Solution | None, x: Array) -> bool:
     return solution is not None and np.array_equal(solution.coefficients, x)
 
 
-def _largest(size: Array, unit: float) -> float:
-    """The largest finite size, or the unit where all are 0."""
-    return float(np.max(size, where=np.isfinite(size), initial=0.0)) or float(unit)
+def _usual(size: Array, unit: float) -> float:
+    """The median finite size but 0, or the unit where there is none."""
+    some = size[np.isfinite(size) & (size > 0)]
+    return float(np.median(some)) if some.size else float(unit)
 
 
 def _shrinkage(risk: Risk, x: Array) -> Array | None:
