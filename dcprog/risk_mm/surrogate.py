@@ -283,7 +283,7 @@ class RiskSurrogate:
     concave penalty, all at θ₀.
 
     Where a slope at 0 is infinite, the function is carried on along its tangent at a small ε: a
-    tenth of the arguments' median at first, then ten times less each tightening down to 1e-10 of it.
+    tenth of the median argument at first, then ten times less each tightening down to 1e-10 of it.
     With that ε from the start, an argument that is 0 there could never change.
 
     Parameters
