@@ -352,7 +352,7 @@ def sandwich(
     fixed = half @ half.T
 
     def pulled(values: Array) -> Array:
-        return np.asarray(risk.rows.T @ (shares * values))[active]
+        return risk.pull(shares * values)[active]
 
     if scale is not None:
         b: Any = np.linalg.solve(curved, pulled(curvature * u) + ridge @ theta[active])

@@ -279,7 +279,7 @@ def lambda_max_of(family: PenaltyFamily, theta: Array) -> float:
     if risk.aggregate == "max":
         raise ValueError("groups that take the maximum have no λ_max that is known")
     slope, kinks, bounds = _slopes(risk, theta)
-    pull = np.asarray(risk.rows.T @ slope).ravel()
+    pull = risk.pull(slope)
     if kinks.size == 0:
         sizes = np.abs(pull[risk.penalized])
         if groups is not None:
@@ -314,7 +314,7 @@ def _rows(risk: Risk, places: npt.NDArray[np.intp]) -> Array:
     if risk.no_matrix is None:
         return risk.scores.dense_rows(places)
     units = np.eye(risk.rows.shape[0])[places]
-    return np.array([np.ravel(risk.rows.T @ unit) for unit in units])
+    return np.array([risk.pull(unit) for unit in units])
 
 
 def _ratio(sizes: Array, low: Array, high: Array) -> float:

@@ -171,7 +171,7 @@ def polished(risk: Risk, theta: Array) -> Array:
     ridge = ridge_of(risk, active)
 
     def pull(theta: Array) -> Array:
-        return risk.rows.T @ (shares * slope(risk.margins(theta))) + ridge @ theta
+        return risk.pull(shares * slope(risk.margins(theta))) + ridge @ theta
 
     value, g = risk(theta), pull(theta)
     for _ in range(ROUNDS):

@@ -256,6 +256,13 @@ def _by_blocks(
     return gram
 
 
+def median(values: Array) -> float:
+    """The median of at least one number, none of them NaN; np.median takes five times as long."""
+    middle = (values.size - 1) // 2, values.size // 2
+    low, high = np.partition(values, middle)[[*middle]].tolist()
+    return float(low / 2 + high / 2)
+
+
 def weighted_quantile(values: Array, weights: Array, share: float = 0.5) -> Array:
     """A weighted quantile of each row of `values`, (K, n), with one weight per column."""
     if share == 0.5 and np.all(weights == weights[0]):  # faster by sorting than np.median

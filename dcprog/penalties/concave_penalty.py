@@ -88,6 +88,8 @@ class ConcavePenalty(Penalty):
 
     @property
     def _starts_finite(self) -> bool:
+        if self.regularity.is_smooth or self.regularity.is_piecewise_linear:
+            return True
         with np.errstate(divide="ignore"):
             return bool(np.isfinite(self.rate(np.asarray(0.0))))
 

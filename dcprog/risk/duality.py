@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dcprog.foundation.arrays import Array
-from dcprog.foundation.tolerances import RADIUS, TOL
+from dcprog.foundation.tolerances import RADIUS, SUMMED, TOL
 from dcprog.losses import Pieces
 from dcprog.penalties import kernel_norm
 from dcprog.risk.risk import Risk
@@ -117,9 +117,16 @@ def _supports(problem: WeightedRisk, theta: Array, dual: Array | None) -> list[t
             w, steep = weight[rows], risk.base.slope(part.margins(theta))
             slopes[rows] = np.where(w > 0, w * steep, 0.0)
         found.append((slopes, 0.0))
+        if known and dual is not None and _is_small(slopes + dual, slopes):
+            return found  # the multipliers are these slopes, but for rounding
     if known and dual is not None and pieces is not None:
         found.append(_conjugate(pieces, weight, u, -dual))
     return found
+
+
+def _is_small(change: Array, values: Array) -> bool:
+    """True if a change of some values is at rounding level."""
+    return bool(np.max(np.abs(change)) <= SUMMED * np.max(np.abs(values)))
 
 
 def _conjugate(pieces: Pieces, weight: Array, u: Array, slopes: Array) -> tuple[Array, float]:
@@ -234,7 +241,7 @@ def _box(size: Array, units: Array, free: npt.NDArray[np.bool_]) -> Array:
 def _penalty_gap(problem: WeightedRisk, theta: Array, pull: Array, centre: Array | None) -> float:
     """pen(θ) + g·θ − min_z [pen(z) + g·z]."""
     risk, parts = problem.risk, problem.risk.penalty.parts()
-    slope = np.asarray(risk.rows.T @ pull).ravel()
+    slope = risk.pull(pull)
     if parts.is_elastic:
         above = np.inf if parts.ridge > 0 else above_least(problem, theta)
         return penalty_gap(risk, theta, slope, *problem.penalty_weights, above, centre)

@@ -13,8 +13,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from copy import copy
+from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, TypeVar
 
 import cvxpy as cp
 import numpy as np
@@ -107,8 +108,28 @@ def checked_rows(rows: Any) -> Any:
 
 # ----------------------------------------------------------------------------------------------
 
+T = TypeVar("T")
+
 AGGREGATES = ("sum", "max")
 REMEMBERED = 2  # points with known margins: a loop's current and next one; one if by blocks
+
+
+@dataclass
+class Place:
+    """The margins and results of a risk at θ that are remembered.
+
+    Attributes
+    ----------
+    key : bytes
+        θ.
+    margins : array
+    told : dict
+        Results by name, with the objects that they are of.
+    """
+
+    key: bytes
+    margins: Array
+    told: dict[str, tuple[tuple[Any, ...], Any]] = field(default_factory=dict)
 
 
 class Risk:
@@ -165,7 +186,7 @@ class Risk:
 
     _surrogate: ClassVar[Callable[..., Any]]
     _groups: npt.NDArray[np.intp] | None = None  # None where every row is a group
-    _known: list[tuple[Array, Array]] | None = None  # θ and the margins there, the latest first
+    _known: list[Place] | None = None  # the latest first
 
     def __init__(
         self,
@@ -445,14 +466,54 @@ class Risk:
         """The vector u = Aθ + offset, of shape (n_rows,)."""
         if self._known is None:
             return self._margins(theta)
-        for known, u in self._known:
-            if known is theta or np.array_equal(known, theta):
-                return u
+        place = self.known(theta)
+        if place is not None:
+            return place.margins
         del self._known[0 if self.by_blocks else REMEMBERED - 1 :]
         u = self._margins(theta)
-        u.flags.writeable = False
-        self._known.insert(0, (theta.copy(), u))
+        self.remember(theta, u)
         return u
+
+    def known(self, theta: Array) -> Place | None:
+        """The remembered place θ; None if there is none."""
+        if not self._known:
+            return None
+        key = theta.tobytes()
+        for number, place in enumerate(self._known):
+            if place.key == key:
+                if number:
+                    self._known.insert(0, self._known.pop(number))
+                return place
+        return None
+
+    def remember(self, theta: Array, u: Array) -> None:
+        """Remember the margins u at θ."""
+        assert self._known is not None
+        del self._known[0 if self.by_blocks else REMEMBERED - 1 :]
+        u.flags.writeable = False
+        self._known.insert(0, Place(theta.tobytes(), u))
+
+    def _once(self, name: str, of: tuple[Any, ...], theta: Array, work: Callable[[], T]) -> T:
+        """The result of some work at θ, done once while θ is remembered and the objects `of` stay.
+
+        A step asks for losses and penalty a dozen times. Of long data only margins are kept.
+        """
+        place = self.known(theta)
+        if place is not None and name in place.told:
+            objects, result = place.told[name]
+            if all(one is other for one, other in zip(objects, of, strict=True)):
+                return result
+        result = work()
+        place = place or self.known(theta)
+        if place is not None and place.margins.size <= BLOCK:
+            if isinstance(result, np.ndarray):
+                result.flags.writeable = False
+            place.told[name] = of, result
+        return result
+
+    def pull(self, slopes: Array) -> Array:
+        """The gradient Aᵀs in θ of slopes s in the margins, of shape (p,)."""
+        return np.asarray(self.rows.rmatvec(slopes))
 
     def _margins(self, theta: Array) -> Array:
         u = self.rows @ theta
@@ -478,7 +539,7 @@ class Risk:
         step = BLOCK if n > BLOCK and self._is_separable else max(n, 1)
         for rows in blocks(n, step):
             part = self.remembering()
-            part._known = [(theta, margins(rows))]
+            part._known = [Place(theta.tobytes(), margins(rows))]
             if step < n:
                 part.weights = None if self.weights is None else self.weights[rows]
                 s = self.sample_weight
@@ -549,6 +610,9 @@ class Risk:
 
     def losses(self, theta: Array) -> Array:
         """The losses v_r·base(u_r), of shape (n_rows,)."""
+        return self._once("losses", (self.base,), theta, lambda: self._losses(theta))
+
+    def _losses(self, theta: Array) -> Array:
         return self._scaled(self.base(self.margins(theta)))
 
     def _scaled(self, losses: Array) -> Array:
@@ -623,10 +687,15 @@ class Risk:
 
     def penalty_value(self, theta: Array) -> float:
         """The value of the penalty at θ."""
-        return self.penalty(theta[self.penalized])
+        penalty = self.penalty
+        return self._once("penalty", (penalty,), theta, lambda: penalty(theta[self.penalized]))
 
     def loss_values(self, theta: Array) -> Array:
         """The contribution of each group to R(θ), of shape (n_groups,)."""
+        functions = self.base, self.transform, self.subtracted
+        return self._once("loss values", functions, theta, lambda: self._loss_values(theta))
+
+    def _loss_values(self, theta: Array) -> Array:
         values = self.transform(self.aggregates(theta))
         if self.subtracted is not None:
             values = values - self._combined(self._scaled(self.subtracted(self.margins(theta))))
@@ -638,11 +707,11 @@ class Risk:
         return total + abs(self.penalty_value(theta))
 
     def _magnitude(self, theta: Array) -> float:
+        if self.subtracted is None:
+            return float(np.sum(np.abs(self.loss_values(theta))))
         values = np.abs(self.transform(self.aggregates(theta)))
-        if self.subtracted is not None:
-            less = self._scaled(self.subtracted(self.margins(theta)))
-            values = values + np.abs(self._combined(less))
-        return float(np.sum(self.sampled(values)))
+        less = self._scaled(self.subtracted(self.margins(theta)))
+        return float(np.sum(self.sampled(values + np.abs(self._combined(less)))))
 
     def __call__(self, theta: Array) -> float:
         """The value R(θ)."""

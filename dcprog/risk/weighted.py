@@ -78,7 +78,7 @@ class WeightedRisk:
         """The tilts as a linear function of θ: Aᵀt, of shape (p,)."""
         if self.tilts is None:
             return np.zeros(self.risk.rows.shape[1])
-        return np.asarray(self.risk.rows.T @ self.tilts).ravel()
+        return self.risk.pull(self.tilts)
 
     @cached_property
     def penalty_weights(self) -> tuple[Array, Array]:

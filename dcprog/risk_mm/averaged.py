@@ -8,6 +8,7 @@ import numpy as np
 
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.deadline import Deadline
+from dcprog.foundation.sums import median
 from dcprog.foundation.tolerances import FEW_COEFFICIENTS
 from dcprog.risk.risk import Risk
 from dcprog.risk_mm.units import Units
@@ -71,16 +72,24 @@ def settled(risk: Risk, units: Units, x: Array, deadline: Deadline) -> Array:
     """
     model, value = _Model(risk, units), risk(x)
     least = LEAST * risk.magnitude(x)
-    for width in WIDTHS:
+    for width in WIDTHS[:1] if _is_smooth(risk) else WIDTHS:
         for _ in range(STEPS):
             if deadline.left == 0:
                 return x
-            way = model.step(x, width)
+            way, promise = model.step(x, width)
+            if promise < least:
+                return x
             t, lower = _lowest(risk.along(x, way), value)
             if not lower < value - least:
                 break
             x, value = x + t * way, lower
     return x
+
+
+def _is_smooth(risk: Risk) -> bool:
+    """True if no loss has a kink or a jump, of which narrower windows would tell more."""
+    losses = [risk.base] if risk.subtracted is None else [risk.base, risk.subtracted]
+    return risk.transform.regularity.is_smooth and all(loss.is_smooth for loss in losses)
 
 
 def _lowest(along: Callable[[float], float], value: float) -> tuple[float, float]:
@@ -103,25 +112,30 @@ class _Model:
             self.few, natural = risk.of_samples(places), natural.of_samples(places)
         self.hessian = RowHessian(natural)
 
-    def step(self, x: Array, width: float) -> Array:
-        """Newton's step in the risk's own units, as if all eigenvalues were positive."""
+    def step(self, x: Array, width: float) -> tuple[Array, float]:
+        """Newton's step in the risk's own units and the fall of the model on it.
+
+        All eigenvalues are taken as positive.
+        """
         risk, units = self.risk, self.units
         ridge = np.where(risk.penalized, risk.penalty.parts().ridge, 0.0)
         H = self.hessian.hessian(self.curvature(x, width), np.arange(x.size)) * units.margin**2
         H[np.diag_indices_from(H)] += ridge * units.coefficient**2
-        slope = units.margin * np.asarray(units.natural.rows.T @ risk.row_slopes(x)).ravel()
+        slope = units.margin * units.natural.pull(risk.row_slopes(x))
         slope += ridge * x * units.coefficient
         diagonal = np.sqrt(np.abs(np.diag(H)))
         size = np.where(diagonal > 0, diagonal, 1.0)
         values, vectors = np.linalg.eigh(H / np.outer(size, size))
         bend = np.maximum(np.abs(values), FLATTEST)
-        return units.own(-(vectors @ ((vectors.T @ (slope / size)) / bend)) / size)
+        pull = vectors.T @ (slope / size)
+        promise = float(pull @ (pull / bend)) / 2
+        return units.own(-(vectors @ (pull / bend)) / size), promise
 
     def curvature(self, x: Array, width: float) -> Array:
         """The second differences of the losses over a window around the margins that are seen."""
         few, n = self.few, self.risk.scores.X.shape[0]
         u = self.risk.margins(x).reshape(n, -1)[self.seen].ravel()
-        spread = float(np.median(np.abs(u - np.median(u)))) or 1.0
+        spread = median(np.abs(u - median(u))) or 1.0
         h, bend = width * spread * u.size ** (-1 / 5), np.empty(u.size)
 
         def moved(by: float) -> Iterator[tuple[slice, Risk]]:

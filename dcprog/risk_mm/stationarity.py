@@ -90,7 +90,7 @@ class Near:
 
     def pulled(self, slopes: Array) -> Array:
         """Slopes in the margins as a gradient, in units and relative to the scale."""
-        return np.asarray(self.risk.rows.T @ slopes).ravel() * self.units / self.scale
+        return self.risk.pull(slopes) * self.units / self.scale
 
     def bend(self, curvature: Array, ridge: float, way: Array) -> float:
         """Σ_r c_r (a_r·d)² + q‖w‖² along a direction of length 1, in units, relative."""

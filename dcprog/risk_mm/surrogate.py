@@ -137,7 +137,21 @@ class Subproblems:
         slack, value = aim
         tolerance = min(max(slack / (units.size + abs(value)), SUMMED), COARSEST)
         found = made.minimise(units.problem(problem), units.theta(centre), tolerance, limit)
-        return units.solution(found)
+        solution = units.solution(found)
+        self._share(found.coefficients, solution.coefficients)
+        return solution
+
+    def _share(self, theta: Array, own: Array) -> None:
+        """Let the risk know its margins at a point, if the risk in natural units knows its own.
+
+        Those are the same times a power of two where no sample is scaled or moved.
+        """
+        natural, risk = self.units.natural, self.risk
+        if natural.rows is not risk.rows or natural._known is risk._known:
+            return
+        place = natural.known(theta)
+        if place is not None and risk._known is not None:
+            risk.remember(own, self.units.margin * place.margins)
 
     def _solver(self, name: str) -> SubproblemSolver:
         if name not in self._made:

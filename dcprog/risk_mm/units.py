@@ -14,7 +14,7 @@ import scipy.sparse as sp
 
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.blocked_matrix import BlockedMatrix
-from dcprog.foundation.sums import largest_sizes, means
+from dcprog.foundation.sums import largest_sizes, means, median
 from dcprog.foundation.tolerances import SQUARABLE, USUAL
 from dcprog.risk.risk import Risk
 from dcprog.risk.weighted import WeightedRisk
@@ -151,10 +151,11 @@ def margin_unit(risk: Risk) -> float:
     if risk.offset is None:
         return 1.0
     offset = risk.offset[:: 1 + risk.offset.size // SEEN]
-    apart = np.abs(offset / 2 - np.median(offset) / 2)  # halves: their difference may overflow
-    for size in (2 * np.median(apart), 2 * np.mean(apart), np.max(np.abs(offset))):
+    apart = np.abs(offset / 2 - median(offset) / 2)  # halves: their difference may overflow
+    for usual, of in ((median, apart), (np.mean, apart), (np.max, np.abs(offset) / 2)):
+        size = 2 * float(usual(of))
         if 0 < size < np.inf:
-            return float(size)
+            return size
     return 1.0
 
 
@@ -221,15 +222,15 @@ def _middle(X: Any, sizes: Array) -> tuple[Array | None, Array]:
     """The medians of columns far from 0, or None, and the sizes of the centred columns."""
     places = np.flatnonzero(np.abs(means(X)) >= ONE_SIGN * sizes)
     some = X[:: 1 + len(X) // SEEN][:, places] if places.size else np.zeros((1, 0))
-    median = np.median(some, axis=0)
-    left = np.abs(some - median)
+    centre = np.median(some, axis=0)
+    left = np.abs(some - centre)
     apart = np.median(left, axis=0)
     apart = np.where(apart > 0, apart, left.mean(axis=0))
-    far = (np.abs(median) > FAR * apart) & (apart > 0)
+    far = (np.abs(centre) > FAR * apart) & (apart > 0)
     if not np.any(far):
         return None, sizes
     middle, sizes = np.zeros(X.shape[1]), sizes.copy()
-    middle[places[far]], sizes[places[far]] = median[far], apart[far]
+    middle[places[far]], sizes[places[far]] = centre[far], apart[far]
     return middle, sizes
 
 

@@ -95,6 +95,12 @@ class Scores(LinearOperator):
         with np.errstate(over="ignore", invalid="ignore"):
             return mean_sizes(self.X)
 
+    @cached_property
+    def column_sizes(self) -> Array:
+        """The sizes for each entry of θ, and 1 for intercepts."""
+        sizes = np.tile(self.sizes, self.n_scores)
+        return np.concatenate([sizes, np.ones(self.shape[1] - sizes.size)])
+
     def _is_finite(self) -> bool:
         return bool(np.all(np.isfinite(self.sizes))) or all_finite(self.X)  # sums may overflow
 
@@ -102,8 +108,12 @@ class Scores(LinearOperator):
         """A copy of the rows with other samples."""
         rows = copy(self)
         rows.X = X
-        del rows.sizes
+        rows._forget_sizes()
         return rows
+
+    def _forget_sizes(self) -> None:
+        for name in ("sizes", "column_sizes"):
+            self.__dict__.pop(name, None)
 
     def of_samples(self, samples: npt.NDArray[np.intp]) -> Self:
         """The rows of some samples, whose X is an array in memory."""
@@ -116,7 +126,7 @@ class Scores(LinearOperator):
             rows.signs = np.asarray(self.signs[samples])
         if self.offset is not None:
             rows.offset = self.offset.reshape(-1, m)[samples].ravel()
-        rows.__dict__.pop("sizes", None)
+        rows._forget_sizes()
         rows._last, rows._live = (), Scores._live
         return rows
 
@@ -226,6 +236,12 @@ class Scores(LinearOperator):
             rows[:, c * d :] = codes
         return rows
 
+    def __matmul__(self, other: Any) -> Any:
+        """The product; of a vector without the checks that take a third of its time on few data."""
+        if isinstance(other, np.ndarray) and other.shape == self.shape[1:]:
+            return self._matvec(other)
+        return super().__matmul__(other)
+
     def _matvec(self, theta: Array) -> Array:
         coef, intercept = self.unpack(np.ravel(theta))
         scores = self._product(coef.T)
@@ -241,10 +257,12 @@ class Scores(LinearOperator):
         return np.stack(mixed, axis=1)
 
     def _product(self, coef: Array) -> Array:
-        """The product X·coef; if few rows of coef are nonzero, by their columns of X only.
+        """The product X·coef; if few rows of coef are nonzero, by their columns of X only, if any.
 
         These columns are kept for the next product.
         """
+        if isinstance(self.X, np.ndarray) and not coef.any():
+            return np.zeros((len(self.X), coef.shape[1]))
         if isinstance(self.X, np.ndarray) and len(coef) > FEW_COEFFICIENTS:
             live = np.flatnonzero(np.any(coef, axis=1))
             if live.size < SPARSE * len(coef):
@@ -302,10 +320,7 @@ def column_sizes(rows: Any) -> Array:
 
     It is 1 for a general operator.
     """
-    if not isinstance(rows, Scores):
-        return np.ones(rows.shape[1])
-    sizes = np.tile(rows.sizes, rows.n_scores)
-    return np.concatenate([sizes, np.ones(rows.shape[1] - sizes.size)])
+    return rows.column_sizes if isinstance(rows, Scores) else np.ones(rows.shape[1])
 
 
 def coefficient_units(rows: Any, margin: float) -> Array:

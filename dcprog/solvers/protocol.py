@@ -64,9 +64,9 @@ class Takes:
         """The words that must all hold of a risk, in the order in which reasons are given."""
         return self.loss, self.rows, self.groups, self.penalized, self.penalty
 
-    def missed(self, risk: Risk) -> list[str]:
-        """The words that do not hold of a risk whose rows have a matrix."""
-        holds = properties(risk)
+    def missed(self, risk: Risk, holds: dict[str, bool] | None = None) -> list[str]:
+        """The words that do not hold of a risk whose rows have a matrix, and such properties."""
+        holds = properties(risk) if holds is None else holds
         return [word for word in self.words if not holds[word]]
 
 

@@ -16,7 +16,7 @@ from dcprog.solvers.piecewise.dual_coordinate import DualCoordinateSolver
 from dcprog.solvers.piecewise.interior import InteriorSolver
 from dcprog.solvers.piecewise.pivoting import PivotingSolver
 from dcprog.solvers.piecewise.simplex import SimplexSolver
-from dcprog.solvers.protocol import ExactSolver, SubproblemSolver, Takes
+from dcprog.solvers.protocol import ExactSolver, SubproblemSolver, Takes, properties
 from dcprog.solvers.smooth.multipliers import MultipliersSolver
 from dcprog.solvers.smooth.newton import NewtonSolver
 from dcprog.solvers.smooth.proximal_newton import ProximalNewtonSolver, is_large_sparse
@@ -50,12 +50,12 @@ CONTRACT = ("refusal", "minimise", "value")  # the first only without `takes`
 # What is said of a risk for which a word of `Takes` does not hold.
 REASONS = {
     "any": "",
-    "piecewise linear": "its base is {base}, not piecewise linear",
-    "kinked": "its base is {base}, not piecewise linear with a kink",
-    "piecewise quadratic": "its base is {base}, not piecewise quadratic and linear",
-    "parabola": "its base is {base}, which is no parabola",
-    "smooth": "its base is {base}, whose slope jumps{undeclared}",
-    "expression": "its base {base} has no cvxpy expression",
+    "piecewise linear": "its base is {risk.base!r}, not piecewise linear",
+    "kinked": "its base is {risk.base!r}, not piecewise linear with a kink",
+    "piecewise quadratic": "its base is {risk.base!r}, not piecewise quadratic and linear",
+    "parabola": "its base is {risk.base!r}, which is no parabola",
+    "smooth": "its base is {risk.base!r}, whose slope jumps{undeclared}",
+    "expression": "its base {risk.base!r} has no cvxpy expression",
     "one score": "its samples have several scores, at which too many kinks meet",
     "margins": "its rows are not margins or residuals",
     "one margin": "its rows are not margins or residuals of one score",
@@ -66,29 +66,32 @@ REASONS = {
     "coefficients": "only a part of the coefficients or of the intercepts is penalised",
     "no intercept": "an intercept is penalised, or a coefficient is not",
     "a free intercept": "it has no free intercept, or a coefficient is not penalised",
-    "written": "its penalty {penalty} has no cvxpy expression",
-    "l1 and l2": "its penalty is {penalty}, not made of l1, l2 and concave ones",
-    "sparse": "its penalty is {penalty}; an l1 or a concave part is needed, beside l2 at most",
-    "linear": "its penalty is {penalty}, which is not linear",
-    "ridge": "its penalty is {penalty}, not l2 with a positive lam",
+    "written": "its penalty {risk.penalty!r} has no cvxpy expression",
+    "l1 and l2": "its penalty is {risk.penalty!r}, not made of l1, l2 and concave ones",
+    "sparse": "its penalty is {risk.penalty!r}; an l1 or concave part is needed, beside l2 at most",
+    "linear": "its penalty is {risk.penalty!r}, which is not linear",
+    "ridge": "its penalty is {risk.penalty!r}, not l2 with a positive lam",
 }
 
 
-def refusal(solver: type[SubproblemSolver], risk: Risk) -> str | None:
-    """The reason why a solver cannot solve a risk, from the data that it states; None if it can."""
+def refusal(
+    solver: type[SubproblemSolver], risk: Risk, holds: dict[str, bool] | None = None
+) -> str | None:
+    """The reason why a solver cannot solve a risk, from the data that it states; None if it can.
+
+    `holds` are the :func:`properties` of the risk, if they are known.
+    """
     takes: Takes | None = getattr(solver, "takes", None)
     if risk.by_blocks and not _takes_blocks(solver):
         return "it works on all of X at once, which is read by blocks"
     if takes is not None:
         if risk.no_matrix is not None:
             return risk.no_matrix
-        missed = takes.missed(risk)
+        missed = takes.missed(risk, holds)
         if missed:
             undeclared = ", or which does not declare is_smooth = True"
             return REASONS[missed[0]].format(
-                base=repr(risk.base),
-                penalty=repr(risk.penalty),
-                undeclared=undeclared if risk.base.pieces is None else "",
+                risk=risk, undeclared=undeclared if risk.base.pieces is None else ""
             )
         n, p = risk.rows.shape
         if n * p > takes.numbers:
@@ -181,7 +184,8 @@ def _is_of_cvxpy(name: str) -> bool:
 def _ordered(risk: Risk) -> list[str]:
     """The automatic choices for a risk: registered solvers, the rule's order, and the reference."""
     names = (*reversed(registered()), *_by_size(risk), REFERENCE)
-    return [name for name in names if _verdict(name, risk) is None]
+    holds = None if risk.no_matrix is not None else properties(risk)
+    return [name for name in names if _verdict(name, risk, holds) is None]
 
 
 def _by_size(risk: Risk) -> tuple[str, ...]:
@@ -250,10 +254,10 @@ def _is_short(risk: Risk) -> bool:
     return slanted * risk.rows.shape[0] <= most
 
 
-def _verdict(name: str, risk: Risk) -> str | None:
+def _verdict(name: str, risk: Risk, holds: dict[str, bool] | None = None) -> str | None:
     """The reason why a solver is not chosen automatically, None if it may be."""
     solver = SOLVERS[name]
-    reason = refusal(solver, risk)
+    reason = refusal(solver, risk, holds)
     if reason is None and solver.on_request is not None:
         return f"{solver.on_request}; on request only"
     if reason is None and name == REFERENCE and ReferenceSolver.seconds(risk) > PATIENCE:

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
+from functools import cache
 from numbers import Integral, Real
 from typing import Any
 
@@ -295,10 +296,19 @@ def _check(options: Mapping[str, Any]) -> None:
 
 def _seed(random_state: Any) -> np.random.SeedSequence:
     if isinstance(random_state, np.random.Generator):
-        entropy = random_state.integers(2**32, size=4)
+        entropy = random_state.integers(2**32, size=4).tolist()
     else:
-        from sklearn.utils import check_random_state
+        entropy = _default_entropy() if random_state is None else _drawn(random_state)
+    return np.random.SeedSequence(entropy)
 
-        state = check_random_state(0 if random_state is None else random_state)
-        entropy = state.randint(2**31 - 1, size=4)
-    return np.random.SeedSequence([int(e) for e in entropy])
+
+def _drawn(random_state: Any) -> list[int]:
+    from sklearn.utils import check_random_state
+
+    entropy: list[int] = check_random_state(random_state).randint(2**31 - 1, size=4).tolist()
+    return entropy
+
+
+@cache
+def _default_entropy() -> list[int]:
+    return _drawn(0)

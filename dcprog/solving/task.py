@@ -202,8 +202,7 @@ class Task(Generic[S]):
         """
         if isinstance(start, str | Mapping):
             raise ValueError("a Risk has no variables: start it from an array, θ, or from a Result")
-        some = surrogate.starts("random", np.random.default_rng(0))
-        return numbers(start, some.shape, "the start")
+        return numbers(start, self.problem.rows.shape[1:], "the start")
 
     # ------------------------------------------------------------------------------------------
     # the run

@@ -17,6 +17,7 @@ from dcprog.rows.scores import Scores
 from dcprog.transforms import Transform, trim_of
 
 Index = npt.NDArray[np.intp]
+Ends = tuple[Array, Array]  # the base losses at u − h and u + h
 
 # Risks with more coefficients are taken by no batch: its systems are dense.
 MOST_COEFFICIENTS = 100
@@ -130,14 +131,20 @@ class ManyPoints:
         return Points(theta, margins, self.values(theta, margins))
 
     def values(
-        self, theta: Array, margins: Array, h: float = 0.0, places: Index | None = None
+        self,
+        theta: Array,
+        margins: Array,
+        h: float = 0.0,
+        places: Index | None = None,
+        ends: Ends | None = None,
     ) -> Array:
         """The risk at points whose margins are known, infinite where it is no number.
 
-        With h > 0 base losses and maxima are smoothed over ±h. Where groups are weighted at each
-        point, `places` says which of the points these are.
+        With h > 0 base losses and maxima are smoothed over ±h, from their `ends` if known. Where
+        groups are weighted at each point, `places` says which of the points these are.
         """
-        values, sub = _transformed(self.transform, self.losses(margins, h)), self.risk.subtracted
+        losses, sub = self.losses(margins, h, ends), self.risk.subtracted
+        values = _transformed(self.transform, losses)
         if sub is not None:
             less = np.array([sub(u) for u in margins]) if sub.is_joint else sub(margins)
             values = values - self._aggregated(less)
@@ -146,13 +153,17 @@ class ManyPoints:
         total += self._penalty(theta)
         return np.where(np.isnan(total), np.inf, total)
 
-    def losses(self, margins: Array, h: float = 0.0) -> Array:
+    def losses(self, margins: Array, h: float = 0.0, ends: Ends | None = None) -> Array:
         """The losses of each group, (K, n_groups): means over [u − h, u + h], by Simpson's rule."""
-        base = self.risk.base
-        losses = base(margins)
+        losses = self.risk.base(margins)
         if h > 0:
-            losses = (base(margins - h) + 4 * losses + base(margins + h)) / 6
+            below, above = ends or self._ends(margins, h)
+            losses = (below + 4 * losses + above) / 6
         return self._aggregated(losses, h)
+
+    def _ends(self, margins: Array, h: float) -> Ends:
+        """The base losses at u − h and u + h."""
+        return self.risk.base(margins - h), self.risk.base(margins + h)
 
     def _aggregated(self, losses: Array, h: float = 0.0) -> Array:
         """Losses of the groups from the losses of their rows; with h > 0 maxima are smoothed."""
@@ -211,11 +222,12 @@ class ManyPoints:
         if len(points) == 0:
             return points
         h = width * self.margin
-        move, decrease = self._newton(points, h)
+        ends = self._ends(points.margins, h)
+        move, decrease = self._newton(points, h, ends)
         along = move @ self.A.T
         judged = h if smoothly else 0.0
         if smoothly:
-            begun = self.values(points.theta, points.margins, h)
+            begun = self.values(points.theta, points.margins, h, ends=ends)
             points = Points(points.theta, points.margins, begun)
         theta, margins = points.theta + move, points.margins + along
         moved = points.lower(Points(theta, margins, self.values(theta, margins, judged)))
@@ -237,11 +249,10 @@ class ManyPoints:
         moved.theta[left], moved.margins[left], moved.values[left] = vars(best).values()
         return moved
 
-    def _newton(self, points: Points, h: float) -> tuple[Array, Array]:
+    def _newton(self, points: Points, h: float, ends: Ends) -> tuple[Array, Array]:
         """The minimum of each smoothed majorant's quadratic model, less the point; the decrease."""
         u, base, sub = points.margins, self.risk.base, self.risk.subtracted
-        up, down = u + h, u - h
-        above, below = base(up), base(down)
+        below, above = ends
         # smoothed losses: a transform that is steep at 0 holds fast points at loss 0
         losses = (above + below) / 2
         weights = self._of_rows(self.shares * _slopes(self.transform, self._aggregated(losses, h)))
@@ -251,7 +262,7 @@ class ManyPoints:
             weights = weights * part
         steep = (above - below) / (2 * h)
         slope = weights * steep
-        curvature = weights * ((base.slope(up) - base.slope(down)) / (2 * h))
+        curvature = weights * ((base.slope(u + h) - base.slope(u - h)) / (2 * h))
         if is_max:  # the diagonal of the Hessian of log Σ exp
             steep = steep if self.weights is None else self.weights * steep
             curvature += (1 - part) * slope * steep / self._smoothing(h)

@@ -38,7 +38,7 @@ def test_a_sparse_one_whose_factors_fill_in_is_not_begun() -> None:
     X = sp.random_array((4000, 4000), density=0.01, rng=rng, data_sampler=rng.standard_normal)
     risk = dc.Risk(dc.binary_margins(X.tocsr(), np.arange(4000) % 2), dc.hinge())
     problem, start = WeightedRisk(risk, np.ones(4000)), np.zeros(4001)
-    with pytest.raises(SubproblemError, match="s are too many for 10 s"):
+    with pytest.raises(SubproblemError, match="s are too many for"):
         ReferenceSolver(risk).minimise(problem, start, 1e-6, time_limit=10.0)
 
 

@@ -18,7 +18,7 @@ from dcprog.risk.risk import Risk
 from dcprog.risk.weighted import WeightedRisk
 from dcprog.solvers.linalg.line_search import Line, armijo, bottom
 from dcprog.solvers.linalg.ridge import UPDATES, Ridge, is_truncated
-from dcprog.solvers.protocol import LOOSEST, Takes
+from dcprog.solvers.protocol import LOOSEST, Solution, Takes
 from dcprog.solvers.smooth.per_score import WITHOUT_TANGENT, PerScoreSolver, ScoreProblem, Tangent
 
 # Nearly hard margins take about one step per sample. A step to the end of a tiny piece may decrease
@@ -135,10 +135,10 @@ class NewtonScore:
         return self.sign * (self.ridge.X @ w + b) + self.offset
 
     def minimise(
-        self, w: Array, b: float, tolerance: float, balance: float = np.inf
+        self, w: Array, b: float, tolerance: float, balance: float = np.inf, u: Array | None = None
     ) -> tuple[Array, float]:
         """The minimiser (w, b); see :meth:`last`."""
-        place = self.last(w, b, tolerance, balance)
+        place = self.last(w, b, tolerance, balance, u=u)
         return place.w, place.b
 
     def last(
@@ -148,6 +148,7 @@ class NewtonScore:
         tolerance: float,
         balance: float = np.inf,
         precision: float = LAST_PLACES,
+        u: Array | None = None,
     ) -> Place:
         """The last iterate of Newton's method.
 
@@ -161,6 +162,8 @@ class NewtonScore:
             Continue, as far as rounding allows, until :meth:`imbalance` is at most this.
         precision : float
             Stop if the predicted decrease is at most this share of the value's terms.
+        u : array, optional
+            The margins at the start, if they are known.
 
         Raises
         ------
@@ -168,7 +171,7 @@ class NewtonScore:
             ``unbounded`` or ``failed``.
         """
         lowest, stalled = np.inf, 0
-        for number, place in enumerate(self.path(w, b)):
+        for number, place in enumerate(self.path(w, b, u)):
             stalled = 0 if place.value < lowest else stalled + 1
             lowest = min(lowest, place.value)
             done = place.promise <= precision * place.size and place.imbalance <= balance
@@ -183,9 +186,9 @@ class NewtonScore:
             raise SubproblemError("failed", short, point=(place.w, place.b))
         return place
 
-    def path(self, w: Array, b: float) -> Iterator[Place]:
-        """Yield the iterates of Newton's method without end."""
-        u = self.margins(w, b)
+    def path(self, w: Array, b: float, u: Array | None = None) -> Iterator[Place]:
+        """Yield the iterates of Newton's method without end, from the margins u if known."""
+        u = self.margins(w, b) if u is None else u
         for number in count(1):
             size = self.losses.value(u) + self.ridge.lam / 2 * float(w @ w)
             g, h = self._gradient(w, self.losses.slope(u))
@@ -302,6 +305,14 @@ class NewtonSolver(PerScoreSolver):
     def __init__(self, risk: Risk) -> None:
         super().__init__(risk)
         self.is_finite = risk.base.pieces is not None
+        self._begun: Array = np.empty((0, 0))  # the margins at the start, (n, c)
+
+    def minimiser(
+        self, problem: WeightedRisk, start: Array, tolerance: float, deadline: Deadline
+    ) -> Solution:
+        """The minimiser, with the multipliers of its rows."""
+        self._begun = self.risk.margins(start).reshape(self.scores.signs.shape)
+        return super().minimiser(problem, start, tolerance, deadline)
 
     def score(
         self, k: int, problem: ScoreProblem, w: Array, b: float, tolerance: float
@@ -312,12 +323,13 @@ class NewtonSolver(PerScoreSolver):
         """
         newton = self._newton(problem, self.risk.base)
         if self.is_finite:
-            return newton.minimise(w, b, tolerance)
+            return newton.minimise(w, b, tolerance, u=self._begun[:, k])
         if not np.any(w) and b == 0:
             for base in softer_first(self.risk.base):
                 place = self._newton(problem, base).last(w, b, np.inf, precision=LOOSE)
                 w, b = place.w, place.b
-        return _stepped(newton.last(w, b, tolerance))
+            return _stepped(newton.last(w, b, tolerance))
+        return _stepped(newton.last(w, b, tolerance, u=self._begun[:, k]))
 
     def multipliers(self, problem: WeightedRisk, theta: Array) -> Array:
         """The slopes of the weighted losses at θ."""

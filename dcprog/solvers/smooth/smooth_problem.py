@@ -85,12 +85,13 @@ class SmoothProblem:
         losses, tilted = self.weight * self.base(u), self.tilt * u
         penalties = self.l1 * np.abs(theta) + 0.5 * self.l2 * theta**2
         pull = self.weight * self.base.slope(u) + self.tilt
-        value = float(np.sum(losses) + np.sum(tilted) + np.sum(penalties))
-        size = float(np.sum(np.abs(losses)) + np.sum(np.abs(tilted)) + np.sum(penalties))
+        lost, paid = float(losses.sum()), float(penalties.sum())
+        value = lost + float(tilted.sum()) + paid
+        size = float(np.abs(losses).sum()) + float(np.abs(tilted).sum()) + paid
         if not np.isfinite(value):
             raise SubproblemError("failed", "the value is not finite")
-        slope = np.asarray(self.risk.rows.T @ pull).ravel()
-        gap = self.gap(theta, slope, float(np.sum(losses)))
+        slope = self.risk.pull(pull)
+        gap = self.gap(theta, slope, lost)
         return SmoothPlace(theta, u, value, size, pull, slope, gap)
 
     def gap(self, theta: Array, slope: Array, losses: float) -> float:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
-from scipy.linalg import LinAlgError, cho_factor, cho_solve
+from scipy.linalg.lapack import dpotrf, dpotrs
 
 from dcprog.foundation.arrays import Array, dense
 from dcprog.foundation.deadline import Deadline
@@ -221,7 +221,7 @@ class Profiled:
         """The problem in the given coefficients, from a place."""
         H, means, l2 = self.gram.block(some), self.gram.means(some), self.smooth.l2[some]
         H *= float(np.max(self.curvature))
-        H[np.diag_indices_from(H)] += l2
+        H.flat[:: some.size + 1] += l2
         x = place.theta[some]
         slope = place.slope[some] + l2 * x
         if self.gram.centred:
@@ -260,7 +260,9 @@ class Profiled:
 # ---- descent with a concave penalty --------------------------------------------------------------
 
 LONGEST = 16  # most steps between attempts of Newton's method
-REWEIGHTING_EPOCHS = 2  # epochs of descent with the same weights
+# Epochs of descent with the same weights: more take hardly longer than one for NumPy's calls, and
+# fewer steps are taken (31 for 40 along paths of MCP, 200 × 1000; 16 epochs need as many as 8).
+REWEIGHTING_EPOCHS = 8
 
 
 @dataclass(frozen=True)
@@ -311,13 +313,13 @@ class Reweighting:
         pause = wait = 1  # steps until the next Newton step, more after each failure
         for _ in range(MOST_STEPS):
             new = self._reweighted(here)
+            if not here.rise - new.rise > self.nothing:
+                break
             pause = pause - 1 if np.array_equal(np.sign(new.x), np.sign(here.x)) else wait
             if pause <= 0:
                 lower = self._newton(new)
                 wait = 1 if lower is not new else min(2 * wait, LONGEST)
                 pause, new = (0 if lower is not new else wait), lower
-            if not here.rise - new.rise > self.nothing:
-                break
             here = new
         return here.x
 
@@ -333,7 +335,10 @@ class Reweighting:
         )
 
     def _newton(self, here: Point) -> Point:
-        """The point after a Newton step in the nonzero entries, or `here` if it is not lower."""
+        """The point after a Newton step in the nonzero entries, or `here` if it is not lower.
+
+        The step ends at the first entry that becomes 0.
+        """
         live = np.flatnonzero(here.x)
         if live.size == 0:
             return here
@@ -343,16 +348,19 @@ class Reweighting:
         pull = self.weights(here.x)[live]
         curvature = (self.weights(nearby)[live] - pull) / (DIFFERENCE * np.abs(x))
         S = H[np.ix_(live, live)]
-        S[np.diag_indices_from(S)] += curvature
-        try:
-            step = -cho_solve(cho_factor(S), here.slope[live] + pull * np.sign(x))
-        except LinAlgError:
+        S.flat[:: live.size + 1] += curvature
+        lower, failed = dpotrf(S, lower=1, overwrite_a=1)
+        if failed:
             return here
-        if not np.all(np.isfinite(step)) or np.any((x + step) * x <= 0):
+        step = dpotrs(lower, -(here.slope[live] + pull * np.sign(x)), lower=1)[0]
+        if not np.isfinite(step).all():
             return here
+        with np.errstate(divide="ignore"):
+            meets = np.where((x + step) * x <= 0, -x / step, np.inf)  # the step length to 0
+        t = min(float(meets.min()), 1.0)
         moved = here.x.copy()
-        moved[live] += step
-        new = self._at(moved, here.slope + H[:, live] @ step)
+        moved[live] = np.where(meets <= t, 0.0, x + t * step)
+        new = self._at(moved, here.slope + H[:, live] @ (moved[live] - x))
         return new if new.rise < here.rise else here
 
 
