@@ -290,6 +290,19 @@ def test_a_risk_that_remembers_has_the_same_values_and_forgets_other_points() ->
         kept[0] = 0.0
 
 
+def test_copies_of_a_risk_that_remembers_have_values_of_their_own_parts() -> None:
+    rng = np.random.default_rng(16)
+    rows = residual_rows(rng.standard_normal((9, 3)), np.arange(9.0))
+    risk = Risk.from_loss(rows, cap(hinge(), 1.0), mcp(1.0, 3.0))
+    theta, remembering = rng.standard_normal(4), risk.remembering()
+    for copies in (lambda r: r, lambda r: r.with_penalty(l2(2.0)), lambda r: r.graduated(3.0)):
+        for _ in range(2):
+            assert copies(remembering)(theta) == copies(risk)(theta)
+            assert copies(remembering).magnitude(theta) == copies(risk).magnitude(theta)
+    with pytest.raises(ValueError, match="read-only"):
+        remembering.losses(theta)[0] = 0.0
+
+
 # ---- rows of every kind --------------------------------------------------------------------------
 
 

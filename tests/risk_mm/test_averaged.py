@@ -72,6 +72,23 @@ def test_runs_take_fewer_steps_and_end_no_higher(
     assert np.all(np.diff(after.history.value) <= 1e-9 * before.scale)
 
 
+def test_no_step_is_tried_where_the_model_falls_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    risk = risk_of(dc.tukey(dc.square(), 4.685), residuals=True)
+    begun = dc.solve(risk, start="convex", n_starts=1, max_iter=0).x
+    assert begun is not None
+    x = settled(risk, Units.of(risk, 1.0), begun, NO_LIMIT)
+    steps, step = [], averaged._Model.step
+
+    def counted(self: Any, *where: Any) -> Any:
+        steps.append(where)
+        return step(self, *where)
+
+    monkeypatch.setattr(averaged._Model, "step", counted)
+    monkeypatch.setattr(dc.Risk, "along", None)  # no value on the way is asked for
+    np.testing.assert_array_equal(settled(risk, Units.of(risk, 1.0), x, NO_LIMIT), x)
+    assert len(steps) == 1
+
+
 def test_a_passed_deadline_leaves_the_point() -> None:
     risk = risk_of(dc.cap(dc.hinge(), 1.0), residuals=False)
     x = np.zeros(D + 1)

@@ -240,3 +240,14 @@ def test_vanishing_columns_are_columns_of_zeros(size: float, penalty: Penalty) -
     assert model.coef_[1] == pytest.approx(0.0, abs=1e-9)
     every = dc.RobustRegressor(dc.cap(dc.absolute(), 1.0), penalty, scale=None).fit(X * size, y)
     assert every.result_.status == "converged"
+
+
+@pytest.mark.parametrize("unit", [1.0, 1e3])
+def test_margins_that_a_solver_has_computed_are_those_of_the_risk(unit: float) -> None:
+    risk = Risk.from_loss(residual_rows(unit * X, 64 * Y), dc.tukey(dc.square(), 4.0), dc.l2(1.0))
+    surrogate = risk.surrogate()
+    start = surrogate.starts("convex", np.random.default_rng(0))
+    surrogate.begin(start)
+    surrogate.tighten(start)
+    found = surrogate.minimise(start, 1e-8, surrogate.solvers[0])
+    np.testing.assert_array_equal(surrogate.declared.margins(found), risk.margins(found))

@@ -16,10 +16,13 @@ from dcprog.risk.weighted import WeightedRisk
 from dcprog.solvers.protocol import ExactSolver, Solution, Takes
 
 _LAST = np.array([-1.0])
+FEW = 30  # numbers: of fewer Python finds the largest in less time than NumPy's two calls take
 
 
 def _largest(values: Array) -> float:
     """The largest absolute value of an array that is not empty."""
+    if values.ndim == 1 and values.size < FEW:
+        return max(map(abs, values.tolist()))
     return float(np.abs(values).max())
 
 
@@ -128,14 +131,14 @@ STANDING = 5  # most pivots in a row without progress, times the number of coeff
 
 @dataclass
 class Kinks:
-    r"""The function ½ Σ_j h_j θ_j² + g·θ + Σ_i J_i (v_i − c_i)₊, v = [Aθ; θ] at the kinks' owners.
+    r"""The function ½ Σ_j h_j θ_j² + g·θ + Σ_i J_i (v_i − c_i)₊, v = Aθ at the kinks' owners.
 
     Attributes
     ----------
-    A : array of shape (n, q)
+    A : array of shape (n + q, q)
+        The rows of the samples, and below them the identity, whose rows are those of θ itself.
     owner : int array of shape (m,)
-        The row of A of each kink; n + j for θ_j itself. Of as many kinks as rows and coefficients
-        it counts from 0 on.
+        The row of A of each kink. Of as many kinks as rows it counts from 0 on.
     place, jump : arrays of shape (m,)
         The places c and the jumps J ≥ 0.
     linear, h : arrays of shape (q,)
@@ -156,33 +159,18 @@ class Kinks:
         return replace(self, place=self.place + size * moves)
 
     def scores(self, x: Array) -> Array:
-        """The scores [Ax; x] at the owners of the kinks."""
-        values = np.concatenate([self.A @ x, x])
+        """The scores Ax at the owners of the kinks."""
+        values: Array = self.A @ x
         return values if self.owner.size == values.size else values[self.owner]
 
-    def rows(self, which: Index) -> Array:
-        """The rows of [A; I] that own the given kinks."""
-        owner, n = self.owner[which], len(self.A)
-        rows = np.zeros((owner.size, self.A.shape[1]))
-        of_loss = owner < n
-        rows[of_loss] = self.A[owner[of_loss]]
-        rows[~of_loss, owner[~of_loss] - n] = 1.0
+    def rows(self, which: Index | int) -> Array:
+        """The rows of A that own some kinks, or one."""
+        rows: Array = self.A[self.owner[which]]
         return rows
-
-    def row(self, kink: int) -> Array:
-        """The row of one kink."""
-        owner = self.owner[kink]
-        if owner < len(self.A):
-            return self.A[owner]
-        row = np.zeros(self.A.shape[1])
-        row[owner - len(self.A)] = 1.0
-        return row
 
     def pull(self, weights: Array) -> Array:
         """The sum of the kinks' rows times their weights."""
-        n = len(self.A)
-        total = np.bincount(self.owner, weights, n + self.A.shape[1])
-        return np.asarray(total[:n] @ self.A + total[n:])
+        return np.asarray(np.bincount(self.owner, weights, len(self.A)) @ self.A)
 
 
 class Pivots:
@@ -210,7 +198,7 @@ class Pivots:
         self.taken = 0
         self._standing = 0
         self._bends = kinks.jump > 0
-        self._longest = max(_largest(kinks.A), 1.0)
+        self._longest = _largest(kinks.A)
         self._wrong_by = KNOWN_DIGITS * float(np.mean(kinks.jump))
         self._refresh(kinks.scores(x) > kinks.place)
 
@@ -240,9 +228,9 @@ class Pivots:
 
     def point(self) -> Array:
         """The point θ, with held coefficients exactly at their places."""
-        own = self.held[self.kinks.owner[self.held] >= len(self.kinks.A)]
-        x = self.x.copy()
-        x[self.kinks.owner[own] - len(self.kinks.A)] = self.kinks.place[own]
+        x, n = self.x.copy(), len(self.kinks.A) - self.x.size
+        own = self.held[self.kinks.owner[self.held] >= n]
+        x[self.kinks.owner[own] - n] = self.kinks.place[own]
         return x
 
     def multipliers(self) -> Array:
@@ -338,12 +326,12 @@ class Pivots:
             self._flip(kink)
         self._is_held[kink] = True
         self._v[kink] = self.kinks.place[kink]
-        row = self.kinks.row(kink)
+        row = self.kinks.rows(kink)
         if dropped is None:
             self._basis.hold(row)
             self.held = np.concatenate([self.held, [kink]])
         else:
-            self._basis.exchange(dropped, row - self.kinks.row(self.held[dropped]))
+            self._basis.exchange(dropped, row - self.kinks.rows(self.held[dropped]))
             self.held = self.held.copy()
             self.held[dropped] = kink
 
@@ -360,7 +348,7 @@ class Pivots:
     def _flip(self, kink: int) -> None:
         """Update the slope for crossing one kink."""
         jump, above = self.kinks.jump[kink], self._above[kink]
-        self._slope = self._slope + (-jump if above else jump) * self.kinks.row(kink)
+        self._slope = self._slope + (-jump if above else jump) * self.kinks.rows(kink)
         self._above[kink] = not above
 
     def _least(
@@ -423,7 +411,7 @@ class PivotingSolver(ExactSolver):
         n, q = risk.rows.shape
         self.risk, pieces = risk, risk.base.pieces
         assert pieces is not None
-        self._A = risk.scores.dense_rows(np.arange(n))
+        self._A = np.vstack([risk.scores.dense_rows(np.arange(n)), np.eye(q)])
         self._first = pieces.linear[0]
         self._jumps = np.diff(pieces.linear)
         offset = np.zeros(n) if risk.offset is None else risk.offset
@@ -437,14 +425,14 @@ class PivotingSolver(ExactSolver):
     ) -> Solution:
         """The minimiser, with the multipliers of its rows."""
         l1, l2 = problem.penalty_weights
-        weights, n = problem.row_weights, len(self._A)
+        weights, n = problem.row_weights, self.risk.rows.shape[0]
         slope = self._first * weights
         kinks = Kinks(
             self._A,
             self._owner,
             np.concatenate([self._places, np.where(l1 > 0, 0.0, start)]),
             np.concatenate([np.outer(self._jumps, weights).ravel(), 2 * l1]),
-            problem.linear + slope @ self._A - l1,
+            problem.linear + slope @ self._A[:n] - l1,
             l2,
         )
         theta, held = self._start(kinks, start, l1)
