@@ -6,11 +6,11 @@ from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import KW_ONLY
 from functools import partial
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import ClassifierMixin, _fit_context
+from sklearn.base import ClassifierMixin
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
@@ -32,7 +32,6 @@ from dcprog.estimators.robust import RobustEstimator
 from dcprog.estimators.robust_scales import SEEN
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.errors import warn
-from dcprog.foundation.parameters import names_nearest
 from dcprog.foundation.sums import row_blocks, weighted_quantile
 from dcprog.foundation.table import Table
 from dcprog.foundation.tolerances import NEGLIGIBLE, ROUNDING
@@ -364,36 +363,6 @@ class RobustClassifier(LinearClassifier, CoefficientInference, RobustEstimator):
     class_weight: dict[Any, float] | str | None = parameter(
         dict, one_of("balanced"), None, default=None
     )
-
-    @names_nearest
-    @_fit_context(prefer_skip_nested_validation=True)
-    def fit(
-        self, X: npt.ArrayLike, y: npt.ArrayLike, sample_weight: npt.ArrayLike | None = None
-    ) -> Self:
-        """Minimise the objective.
-
-        Parameters
-        ----------
-        X : array, sparse matrix, memory-mapped or dask array of shape (n, d)
-            The kernel matrix, (n, n), with ``kernel="precomputed"``.
-        y : array of shape (n,)
-            Two or more classes.
-        sample_weight : array of shape (n,), optional
-            s_i ≥ 0, not all 0. A sample of weight 0 is left out, a whole number repeats it.
-
-        Returns
-        -------
-        self
-            The fitted estimator.
-
-        Raises
-        ------
-        ValueError
-            Parameters are out of range, the data are not finite, there are fewer than two classes,
-            the solver does not accept the problem, or the numbers are so large that no point was
-            found.
-        """
-        return self._fitted(X, y, sample_weight)
 
     # ---- statistics of the logistic loss ---------------------------------------------------------
 

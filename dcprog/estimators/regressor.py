@@ -5,11 +5,11 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Iterator
 from dataclasses import KW_ONLY, replace
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import RegressorMixin, _fit_context
+from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from dcprog.estimators.base import ONE, Declaration, Doubt, Unit
@@ -28,7 +28,6 @@ from dcprog.estimators.parameters import POSITIVE, one_of, parameter
 from dcprog.estimators.robust import RobustEstimator
 from dcprog.estimators.robust_scales import SEEN, mad
 from dcprog.foundation.arrays import COPIED, Array, dense
-from dcprog.foundation.parameters import names_nearest
 from dcprog.foundation.sums import weighted_quantile
 from dcprog.foundation.tolerances import FEW_COEFFICIENTS, ROUNDING
 from dcprog.losses import Loss, square, tukey
@@ -338,35 +337,6 @@ class RobustRegressor(Regressor, RobustEstimator):
     _: KW_ONLY
     scale: str | float | None = parameter(one_of(*SCALES), POSITIVE, None, default="mad")
     covariance: str = parameter(one_of("lmrob", "sandwich"), default="lmrob")
-
-    @names_nearest
-    @_fit_context(prefer_skip_nested_validation=True)
-    def fit(
-        self, X: npt.ArrayLike, y: npt.ArrayLike, sample_weight: npt.ArrayLike | None = None
-    ) -> Self:
-        """Minimise the objective.
-
-        Parameters
-        ----------
-        X : array, sparse matrix, memory-mapped or dask array of shape (n, d)
-            The kernel matrix, (n, n), with ``kernel="precomputed"``.
-        y : array of shape (n,)
-            Targets.
-        sample_weight : array of shape (n,), optional
-            s_i ≥ 0, not all 0. A sample of weight 0 is left out, a whole number repeats it.
-
-        Returns
-        -------
-        self
-            The fitted estimator.
-
-        Raises
-        ------
-        ValueError
-            Parameters are out of range, the data are not finite, the solver does not accept the
-            problem, or the numbers are so large that no point was found.
-        """
-        return self._fitted(X, y, sample_weight)
 
     def _declared(self, X: Any, y: Any, sample_weight: Any = None) -> Declaration:
         return self._declare(X, y, sample_weight, residual_rows)

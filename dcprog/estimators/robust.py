@@ -6,10 +6,11 @@ from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import KW_ONLY
 from functools import partial
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
+from sklearn.base import _fit_context
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from dcprog.engine.track import Progress
@@ -20,6 +21,7 @@ from dcprog.estimators.parameters import WIDTH, NamedParts, one_of, parameter
 from dcprog.estimators.robust_scales import ROUNDING
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.blocked_matrix import BlockedMatrix
+from dcprog.foundation.parameters import names_nearest
 from dcprog.losses import Loss
 from dcprog.penalties import Penalty, l2
 from dcprog.risk.risk import Risk
@@ -96,6 +98,36 @@ class RobustEstimator(KernelOption, NamedParts, LoopEstimator):
     def _label_weight(self, y: Any) -> Array | None:
         """A factor of each sample's weight by its label, None for no factor."""
         return None
+
+    @names_nearest
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(
+        self, X: npt.ArrayLike, y: npt.ArrayLike, sample_weight: npt.ArrayLike | None = None
+    ) -> Self:
+        """Minimise the objective.
+
+        Parameters
+        ----------
+        X : array, sparse matrix, memory-mapped or dask array of shape (n, d)
+            The kernel matrix, (n, n), with ``kernel="precomputed"``.
+        y : array of shape (n,)
+            The targets, or two or more classes.
+        sample_weight : array of shape (n,), optional
+            s_i ≥ 0, not all 0. A sample of weight 0 is left out, a whole number repeats it.
+
+        Returns
+        -------
+        self
+            The fitted estimator.
+
+        Raises
+        ------
+        ValueError
+            Parameters are out of range, the data are not finite, there are fewer than two classes,
+            the solver does not accept the problem, or the numbers are so large that no point was
+            found.
+        """
+        return self._fitted(X, y, sample_weight)
 
     # ---- the objective ---------------------------------------------------------------------------
 

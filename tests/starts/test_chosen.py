@@ -47,7 +47,7 @@ def test_of_caps_they_are_fits_to_random_samples() -> None:
         assert min(abs(point[0] - mean) for mean in means) <= 1e-4
 
 
-@pytest.mark.parametrize("seed", [1, 2, 4])
+@pytest.mark.parametrize("seed", [1, 2])
 def test_two_clusters_are_those_of_enumeration(seed: int) -> None:
     assert dc.solve(two_means(), random_state=seed).value == pytest.approx(103.6428571429)
 

@@ -131,10 +131,7 @@ def _epochs(
     q: Any,
     across: Any,
     middle: float,
-    knots: Any,
-    a: Any,
-    b: Any,
-    c: Any,
+    pieces: Any,
     lam: float,
     ease: float,
     alpha: Any,
@@ -146,6 +143,7 @@ def _epochs(
     most: int,
 ) -> Any:
     np.random.seed(seed)  # noqa: NPY002, numba's own, not NumPy's
+    knots, a, b, c = pieces
     n, taken, gap, change, far, shift = places.size, 0, np.inf, 0.0, FARTHEST, 0.0
     while n > 0 and gap > target and taken < most:
         _shuffle(places, n)
@@ -177,19 +175,9 @@ def _epochs(
 
 
 @compiled
-def _inspect(
-    knots: Any,
-    a: Any,
-    b: Any,
-    c: Any,
-    weight: Any,
-    alpha: Any,
-    u: Any,
-    loss: Any,
-    off: Any,
-    away: Any,
-) -> None:
+def _inspect(pieces: Any, weight: Any, alpha: Any, u: Any, loss: Any, off: Any, away: Any) -> None:
     """Set the losses, the mask of multipliers off straight slopes, and knot distances."""
+    knots, a, b, c = pieces
     for i in range(u.size):
         k = _piece(knots, u[i])
         loss[i] = _value(knots, a, b, c, u[i])
@@ -389,7 +377,6 @@ class DualSteps:
         """
         alpha, w, b = point
         v = w.copy()
-        shape = (pieces.knots, pieces.quadratic, pieces.linear, pieces.constant)
         base, shift, change = _epochs(
             *self._rows,
             problem.sign,
@@ -398,7 +385,7 @@ class DualSteps:
             self._curvature,
             self._across,
             self._middle,
-            *(np.array(part) for part in shape),
+            _arrays(pieces),
             self.lam,
             self.ease,
             alpha,
@@ -670,7 +657,11 @@ def _inspected(
 ) -> tuple[float, Mask, Array]:
     """The value of losses and tilts, the mask of multipliers, and the distances to the knots."""
     loss, off, away = np.empty(u.size), np.empty(u.size, dtype=bool), np.empty(u.size)
-    parts = pieces.knots, pieces.quadratic, pieces.linear, pieces.constant
-    shape = (np.array(part) for part in parts)
-    _inspect(*shape, problem.weight, alpha, u, loss, off, away)
+    _inspect(_arrays(pieces), problem.weight, alpha, u, loss, off, away)
     return float(problem.weight @ loss + problem.tilt @ u), off, away
+
+
+def _arrays(pieces: Pieces) -> tuple[Array, ...]:
+    """The knots and the coefficients a, b and c of the pieces au² + bu + c."""
+    parts = pieces.knots, pieces.quadratic, pieces.linear, pieces.constant
+    return tuple(np.array(part, dtype=float) for part in parts)
