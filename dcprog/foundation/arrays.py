@@ -13,15 +13,15 @@ Array = npt.NDArray[np.float64]
 
 # How far inside a domain a tangent is taken where the slope at its edge is infinite.
 EDGE = 1e-10
-# An argument that near to the edge, relative to its size, is at it; first the tangent is taken that
-# share of the size inside, and that share of the last distance at each step: with EDGE from the
-# start, what is 0 in the convex start could never leave.
+# An argument within NEAR_EDGE of its size of the edge counts as at the edge. Tangents are taken at
+# EDGE_DECAY of the size inside then, and at EDGE_DECAY of the last distance at each step, down to
+# EDGE: with EDGE from the start, an argument that is 0 in the convex start could never leave 0.
 NEAR_EDGE, EDGE_DECAY = 1e-6, 0.1
 COPIED = 2**24  # numbers, 128 MB: no larger matrix is copied or formed where there is another way
 FORMED = 2**27  # numbers, 1 GB: no larger matrix is in memory beside the samples
 PRODUCTS = 2**22  # numbers, 32 MB: no larger tables of products, or parts of them, are in memory
 BLOCK = 2**15  # numbers at a time, where arrays as long as the data would take too much memory
-CACHED = 2**18  # numbers, 2 MB, that fit into a processor's cache: sums work on so many at a time
+CACHED = 2**18  # numbers, 2 MB, that fit into a processor's cache: sums work on these at a time
 
 
 def dense(value: Any) -> Array:

@@ -15,8 +15,8 @@ from dcprog.risk_mm.surrogate import RiskSurrogate
 from dcprog.starts.batch import is_dear
 from dcprog.starts.protocol import Budget, OfRisk
 
-# How near to the cap samples may change sides, and over what the curvature is taken, in units of
-# the margins.
+# Samples nearer to the cap than REACH may change sides; curvatures are differences over WIDTH. Both
+# are in units of the margins.
 REACH, WIDTH = 0.5, 0.1
 
 

@@ -20,10 +20,10 @@ from dcprog.starts.convex import is_crowded
 from dcprog.starts.many_points import ManyPoints
 from dcprog.starts.protocol import Budget
 
-# Majorants that are minimised, for each of the effort's flips, and those of a cvxpy problem's terms
-# after which a point counts as the lowest: of 36 lower points the last was the 17th tried.
+# Majorants that are minimised, for each of the effort's flips; of a cvxpy problem, IDLE of them
+# without a lower point end the search: of 36 lower points the last was the 17th tried.
 SOLVES, IDLE = 20, 10
-MOST_SAMPLES = 40  # of a risk; from about 60 on the majorants cost as much as the race before
+MOST_SAMPLES = 40  # samples of a risk, at most: from 60 on swaps cost as much as the race before
 
 Other = tuple[float, Callable[[], Array]]  # its cost at x, and the minimiser of its majorant
 

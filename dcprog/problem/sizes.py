@@ -15,13 +15,13 @@ from dcprog.foundation.tolerances import BESIDE, NEGLIGIBLE, STILL, TOL
 from dcprog.majorants.tree import Values
 from dcprog.problem.majorised_problem import MajorisedProblem
 
-DECADE = 10.0  # units are looked for a decade at a time, and forgotten by one a step
-DECADES = 15  # either way from 1
+DECADE = 10.0  # units are searched in steps of a decade; a former size fades by one at each step
+DECADES = 15  # decades from 1, either way, in which a unit is searched
 RESPONSE = 0.5  # share of a term by which a step of one unit changes it
 MANY = 20  # problems with more variables than this have one unit for all of them
 WILD = 1e3  # a start this many times larger than the next point is no measure of sizes
-KNOWN = float(np.sqrt(TOL))  # units, to which values known to TOL tell a smooth minimum
-SMALL = 1e-3  # points below that may be 0 but for rounding
+KNOWN = float(np.sqrt(TOL))  # accuracy, in units, of a smooth minimum whose value is known to TOL
+SMALL = 1e-3  # smaller entries may be 0 but for rounding
 
 
 class NaturalUnits:

@@ -15,15 +15,15 @@ from dcprog.risk_mm.units import Units
 from dcprog.rows.scores import Scores
 from dcprog.solvers.linalg.kronecker import RowHessian
 
-# Samples of a tall risk, and of each of its coefficients: a step of the loop takes seconds then,
-# and a window of the margins holds enough of them to tell how the slope changes.
+# A tall risk has at least TALL samples, and OF_EACH for each coefficient: a step of the loop takes
+# seconds then, and a window of the margins holds enough samples to tell how the slope changes.
 TALL, OF_EACH = 100_000, 500
 # With more samples, the curvature is that of every k-th sample, of at least MOST in all: these are
 # copied, and an average needs as many.
 MOST = 2**17
 # Halves of the windows' widths, times n^(-1/5) spreads of the margins, as of a density estimate.
 WIDTHS = (0.5, 0.1, 0.02)
-STEPS, SHARES = 5, (0.5, 0.2)  # for each width, and of a step that is not lower
+STEPS, SHARES = 5, (0.5, 0.2)  # steps for each width; shares to try of a step that leads no lower
 # Newton's steps end at one that lowers F by less than this share of its terms.
 LEAST = 1e-7
 # Eigenvalues of the scaled Hessian are taken without their sign, and at least as large as this.

@@ -151,7 +151,7 @@ def _majorant(risk: Risk, x: Array, edge: float) -> WeightedRisk:
 
 # ----------------------------------------------------------------------------------------------
 
-# Losses below these shares of the usual loss get the slope at that share, the finest first.
+# Losses below one of these shares of the usual loss get the slope at that share; finest first.
 EDGES = (1e-6, 1e-4, 1e-2)
 
 

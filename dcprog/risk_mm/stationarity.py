@@ -622,7 +622,7 @@ def _shrunk(near: Near) -> Iterable[Flip]:
 
 # ---- all choices ---------------------------------------------------------------------------------
 
-# Within those distances kinks count as met, in units; ties of the concave part at the second.
+# Kinks within these distances, in units, count as met; ties of concave functions, within TIED.
 REACHES = np.geomspace(1e-8, 1e-4, 5)
 TIED = 1e-5
 

@@ -282,11 +282,11 @@ class Subproblems:
 # ----------------------------------------------------------------------------------------------
 
 
-# Tolerances are relative to the sum of F's terms, but to no less than these shares of the
-# same at the start of the run (or at θ = 0, if a bad start is far above that), and at θ = 0, where
-# rounding and a perfect fit would be all.
+# Tolerances are relative to the sum of F's terms. Near a perfect fit that is rounding: it counts as
+# at least the first share of the sum at the run's start (or at θ = 0, if less), and the second
+# share of that at θ = 0.
 LEAST = 1e-3, 1e-7
-ROUNDING = 1e-13  # of the latter: no solver is asked for less
+ROUNDING = 1e-13  # share of the sum at θ = 0: no solver is asked for a smaller error
 
 
 class RiskSurrogate:

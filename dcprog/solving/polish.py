@@ -128,15 +128,15 @@ class ActivePieces:
 # Values, slopes and curvatures that are so near 0, relative to their size, count as 0. Reaches are
 # tried one after the other.
 REACHES = 1e-5, 1e-3
-CURVED = 1e-6  # curvatures: differences of gradients tell no less
-MOST_COORDINATES = 400  # and twice as many rows
+CURVED = 1e-6  # relative curvatures below it: differences of gradients do not tell them from 0
+MOST_COORDINATES = 400  # coordinates, at most, and twice as many active rows
 # Coordinates, at most, at the end of a run that has converged, and of one whose solvers failed: a
 # Hessian by differences walks the tree twice for each.
 MOST_EXAMINED = 24, 60
 # Steps for differences of gradients, in units: the first is taken whose differences agree, up to
 # JUMP, with those of half the step.
 SHARES = DIFFERENCES[:-1]
-STEPS = 8  # of Newton's method, and rounds with constraints of the wrong sign dropped
+STEPS = 8  # Newton steps, and rounds in which constraints with a multiplier of wrong sign go
 
 Mask = npt.NDArray[np.bool_]
 

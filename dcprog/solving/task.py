@@ -350,7 +350,7 @@ ENDED = ("converged", "solver_failed", "max_iter")
 # The largest difference between the values at the edge of a domain and inside it, relative to the
 # scale of F.
 NEAR_ENOUGH = ACCEPT * TOL
-MISMATCH = 1e-2  # the same for the function with finite slopes that stands for F
+MISMATCH = 1e-2  # the largest difference of F from its extension with finite slopes, likewise
 
 
 def checked(surrogate: Surrogate, run: Run) -> Run:
@@ -831,7 +831,7 @@ class ProblemTask(Task[ProblemSurrogate]):
         return None
 
 
-BRANCHINGS = 3  # times that the branches at a run's end may lead to another point
+BRANCHINGS = 3  # most times that branches at the end of a run lead to another point
 # Random points from which it begins as well if a run misses a constraint; each may take a second.
 RANDOM_PLACES = 3
 

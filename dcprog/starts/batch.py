@@ -16,7 +16,7 @@ from dcprog.starts.effort import Effort
 from dcprog.starts.many_points import Index, ManyPoints, Points
 from dcprog.starts.protocol import Budget, Candidate, OfRisk
 
-# Coefficients: of more, subsets tell less of them and steps cost more, so that there are fewer.
+# Above FEW coefficients there are fewer points: subsets tell less of them, and steps cost more.
 FEW = 20
 # If there are more than 1.5 × SAMPLE samples, SAMPLE of them are drawn, but at least FEW for each
 # coefficient; the best point is then improved on as many as make a matrix of MOST_NUMBERS numbers.
@@ -28,11 +28,12 @@ SIZES, RIDGE = (1, 2, 4, 8), 1e-2
 STRETCHES = (1, 2, 4)
 # Subsets, and the best fits of them that go on, for each of the effort's points.
 SUBSETS, FITS = 32, 4
-# Numbers: steps at points whose matrices have fewer in all take as long, for NumPy's calls, so that
-# a small matrix has up to four times the points.
+# Numbers in the matrices of all points of a step: with fewer, NumPy's calls take all the time, so
+# that a small matrix has up to four times the points.
 CHEAP = 4000
-# Samples: of more, subsets of MANY are fitted, and paths are slow: 1000 × 50 ramps end by 0.1 to
-# 0.6% lower where a third of the labels is wrong or classes overlap, 0.1% higher at a tenth.
+# With more than MANY samples, subsets are drawn from MANY of them and paths take SLOWLY levels:
+# 1000 × 50 ramps end by 0.1 to 0.6% lower if a third of the labels is wrong or classes overlap,
+# 0.1% higher with a tenth.
 MANY = 500
 # φ_s(t) = s·φ(t/s) is nearly convex at s = CONVEX; then s falls from BEGINNING to 1 in LEVELS
 # steps, SLOWLY of them for many samples. Samples have random weights e^a, a exponential, with

@@ -22,8 +22,8 @@ from dcprog.starts.protocol import Budget, Candidate, OfProblem
 MOST_ENTRIES, MOST_COLUMNS = 40, 100
 # Variables without bounds are searched within this many units of the plain run's end.
 REACH, EVERYWHERE = RADIUS, np.inf
-SHARE = 0.5  # of the time that is left, so that other starts have some
-INSIDE = 1 - FEASIBLE  # at the edge of such a box lower points may lie beyond
+SHARE = 0.5  # share of the time left that the search may take; the rest is for other starts
+INSIDE = 1 - FEASIBLE  # a best point outside this share of a box proves nothing of points beyond
 # The gap, relative to the scale of F, at which the best point counts as the optimum.
 GAP = 1e-5
 

@@ -25,8 +25,8 @@ from dcprog.starts.local import unfit
 from dcprog.starts.many_points import ManyPoints
 from dcprog.starts.protocol import Budget, Candidate, OfProblem, OfRisk
 
-CROWDED = 3  # samples a coefficient, at most, of which a batch fits too few
-FARTHEST, NEAREST = 1.0, 0.1  # units, of points beside another one
+CROWDED = 3  # samples for each coefficient: up to so many a batch fits the samples badly
+FARTHEST, NEAREST = 1.0, 0.1  # distances of points beside another one, in units
 
 
 class _Loose:
@@ -104,8 +104,8 @@ class Light(_Loose):
                 yield _eased(risk, 1.0, share, solve)
 
 
-# A risk's convex problem has better starts than these. Where a smooth method has ended as low as
-# the plain run, the loop would take longer to find the same from points beside and far away.
+# Starts of cvxpy problems: those of risks above are better. No points beside and far away are given
+# where a smooth method has ended as low as the plain run: the loop would find it in more time.
 
 
 class Half(OfProblem):

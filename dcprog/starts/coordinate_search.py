@@ -20,8 +20,8 @@ from dcprog.starts.many_points import ManyPoints
 from dcprog.starts.protocol import Budget, Candidate, OfRisk
 
 MOST_COEFFICIENTS = 1000
-MOST_NUMBERS = COPIED // 2  # of the samples
-# Ridge fits to start from, relative to the columns' size: their largest coefficients.
+MOST_NUMBERS = COPIED // 2  # numbers in the matrix of the rows, at most
+# Coefficients, the largest, that ridge fits keep as starting points.
 LARGE = 30
 # Copies of the best points that are pushed in each round.
 COPIES, PARENTS = 20, 4

@@ -22,8 +22,8 @@ from dcprog.starts.protocol import Budget, Candidate, OfProblem
 
 MOST_ENTRIES = 400  # of variables
 MOST_ATOMS = 30_000  # evaluations of atoms and their slopes from one point: about a second
-NEARLY = 1e-3  # violations, relative to their terms, from which a run may still be feasible
-KEPT = 2  # of the minima, for the heats
+NEARLY = 1e-3  # violations, relative to their terms, that a run from there may still remove
+KEPT = 2  # minima that are given to the race
 OUTSIDE = 1e20  # in place of F outside its domain, and of violations
 # Steps stall at kinks: a ramp loss of 200 samples cost four times the race, for no lower point.
 KINKED = cp.abs, cp.max, cp.maximum, cp.min, cp.minimum, cp.norm1, cp.norm_inf, cp.sum_largest
@@ -37,13 +37,13 @@ STEPS_OF_SQP, LEAST_STEPS = 200, 20
 JACOBIAN = 3  # evaluations with slopes that take as long as one with the Jacobian beside them
 FALL = 1e-10  # the decrease of F, relative to its scale, at which it ends
 # Random points of sequential quadratic programming, as a multiple of those of the method of
-# multipliers, if all together pass no more atoms than these may.
+# multipliers; they end where they have evaluated as many atoms as the latter may.
 TIMES = 9
 
-ROUNDS, STEPS = 12, 100  # of multipliers, and quasi-Newton steps in each
-PRICE, DEARER, DEAREST = 1.0, 10.0, 1e5  # of squared violations in scales, growth, the most
+ROUNDS, STEPS = 12, 100  # rounds of the method of multipliers, and quasi-Newton steps in each
+PRICE, DEARER, DEAREST = 1.0, 10.0, 1e5  # penalty parameter at first, its growth, its largest value
 MET = 1e-7  # violations, relative to their scales, that count as none
-SLOWLY = 0.25  # violations that fall by less in a round are priced higher
+SLOWLY = 0.25  # the penalty parameter grows where a round leaves a larger share of the violation
 # Slopes over a unit step and decreases, relative to the scale, at which a method ends.
 FLAT = 1e-8
 

@@ -235,7 +235,7 @@ class ManyPoints:
         short = (points.values - moved.values < enough) & (decrease >= enough)
         if not np.any(short):
             return moved
-        left = np.flatnonzero(short)  # the points that have not fallen as far as their models
+        left = np.flatnonzero(short)  # F has fallen by less than half of the model's fall
         places, shares = np.tile(left, len(SHARES)), np.repeat(SHARES, left.size)[:, None]
         theta = points.theta[places] + shares * move[places]
         margins = points.margins[places] + shares * along[places]
