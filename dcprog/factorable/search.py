@@ -657,8 +657,8 @@ class GlobalSearch:
                 problem.name(column),
                 "neither bounds nor constraints hold this variable, and ranges of the objective "
                 "do not show that it grows with it",
-                "bounds on it, as cp.Variable(bounds=[lower, upper]); dc.lower_bound takes "
-                "box=(lower, upper), too",
+                "bounds on it, as cp.Variable(bounds=[lower, upper]); in dc.lower_bound also "
+                "box=(lower, upper)",
             )
         operation, _ = problem.terms.operations[column - problem.terms.size]
         return NotBoundable(

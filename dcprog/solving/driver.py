@@ -73,7 +73,8 @@ def solve(
         of nonlinear constraints leaves a gap), and then to the loop on its continuous part: starts
         that are points begin the search, `n_starts`, `effort` and `random_state` say nothing there,
         and ``converged`` is proved: no feasible point is lower by more. The point itself is
-        feasible within ``relative_violation``.
+        feasible within ``relative_violation``. Where neither constraints nor the objective bound a
+        variable, as in products with booleans, that holds in a box which the message names.
     start : str, mapping, array, Result or list of those, default "auto"
         ``"auto"`` races many starts. A start that is named is the only one, unless `n_starts` asks
         for more: ``"convex"``, the solution of the convex problem behind it (concave functions of

@@ -18,8 +18,8 @@ from dcprog.engine.track import History, Run, Settings
 from dcprog.factorable.problem import FactorableProblem, Point, whole_entries
 from dcprog.factorable.search import GlobalSearch
 from dcprog.foundation.arrays import Array
-from dcprog.foundation.errors import NotMajorizable, SubproblemError
-from dcprog.foundation.tolerances import FEASIBLE, HASTY
+from dcprog.foundation.errors import NotBoundable, NotMajorizable, SubproblemError
+from dcprog.foundation.tolerances import FEASIBLE, HASTY, RADIUS
 from dcprog.majorants.tree import substituted
 from dcprog.majorants.user_problem import freeze
 from dcprog.solvers.conic.compiled import LEAST_TIME
@@ -28,6 +28,8 @@ from dcprog.solving.task import is_list, known_values, numbers
 from dcprog.starts.branch_and_bound import GAP
 
 Loop = Callable[..., Result]
+# Boxes, each RADIUS times as far as the best point of the last one; after ten F falls for ever.
+BOXES = 10
 
 
 class Held:
@@ -159,17 +161,30 @@ def solve_whole(
     -------
     Result
         ``converged`` is proved: no feasible point is lower by more than ``tol`` of the terms, or by
-        1e-5 of them where the tree has ended and the constraints' tolerance leaves that.
+        1e-5 of them where the tree has ended and the constraints' tolerance leaves that. For
+        variables without bounds it may hold in a box only, which the message names.
+
+    Raises
+    ------
+    NotBoundable
+        Variables need bounds: no point was found, or F falls with them as far as was looked.
     """
     begun = time.perf_counter()
-    factorable = FactorableProblem(problem)
+    end = np.inf if settings.time_limit is None else begun + settings.time_limit
+    factorable, said = FactorableProblem(problem), ""
     search = GlobalSearch(factorable, settings.tol, local_search(factorable, loop))
     for x in _given(factorable, start):
         search.note(x)
-    status = search.run(np.inf if settings.time_limit is None else settings.time_limit)
+    try:
+        status = search.run(end - begun)
+    except NotBoundable:
+        ends = _ends(search, loop, end)
+        if search.best is None:
+            raise
+        search, status, said = _in_boxes(search, ends, end)
     if search.best is None:
-        end = status if status in ("infeasible", "interrupted") else "no_feasible_point"
-        run = Run.without_steps(None, factorable.sign * np.inf, end, _said(search))
+        outcome = status if status in ("infeasible", "interrupted") else "no_feasible_point"
+        run = Run.without_steps(None, factorable.sign * np.inf, outcome, _said(search))
         return _told(run, begun)
     held = Held(factorable, search.best.x)
     try:
@@ -183,8 +198,56 @@ def solve_whole(
     if status == "inaccurate" and search.relative_gap <= GAP:
         status = "proved"
     run = _ended(factorable, held, search.best, result)
-    run = replace(run, status=STATUS[status], message=_said(search))
+    run = replace(run, status=STATUS[status], message=said or _said(search))
     return _told(run, begun, HeldExaminer(factorable.problem))
+
+
+def _ends(search: GlobalSearch, loop: Loop, end: float) -> list[Array]:
+    """The loop's ends with whole numbers held at their lower and upper bounds, noted as points."""
+    problem, ends = search.problem, list[Array]()
+    for bound in (problem.lo, problem.hi):
+        held = Held(problem, np.where(problem.whole & np.isfinite(bound), bound, 0.0))
+        with problem.untouched(), warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)  # of a run that the user did not ask for
+            result = _looped(held, "convex", loop, _limit(end - time.perf_counter()))
+        if result is not None:
+            ends.append(held.whole(result.variables))
+            search.note(ends[-1], trusted=True)
+    return ends
+
+
+def _in_boxes(search: GlobalSearch, ends: list[Array], end: float) -> tuple[GlobalSearch, str, str]:
+    """Searches of boxes around 0, for variables that neither constraints nor the best value bound.
+
+    A box reaches to RADIUS times the largest such entry of the best point and of the given ends:
+    at a product with 0 the other factor tells no size. Points outside may be lower: no bound holds.
+
+    Returns
+    -------
+    search, status, message
+    """
+    problem, reach, nodes, status = search.problem, 0.0, 0, "proved"
+    loose = ~(np.isfinite(problem.lo) & np.isfinite(problem.hi))
+    name = problem.name(int(np.argmax(loose)))
+    for count in range(BOXES + 1):
+        assert search.best is not None
+        x = search.best.x
+        size = float(np.max(np.abs(np.array([x, *ends])[:, loose]), initial=0.0)) or 1.0
+        if status != "proved" or RADIUS * size <= reach:
+            break
+        if count == BOXES:
+            reason = f"points within {reach:.3g} of 0 are lower the larger it is"
+            raise NotBoundable(name, reason, "bounds on it, as cp.Variable(bounds=[lower, upper])")
+        reach = RADIUS * size
+        away = np.where(loose, reach, np.inf)
+        boxed = FactorableProblem(problem.problem, (-away, away))
+        search = GlobalSearch(boxed, search.gap, lambda x, seconds: None)
+        search.note(x)
+        status = search.run(max(end - time.perf_counter(), 0.0))
+        nodes += search.nodes
+    search.lower = -np.inf
+    where = f"{name} has no bounds: the best point within {reach:.3g} of 0"
+    return search, status, f"{where}, after {nodes} nodes of SCIP"
 
 
 def _said(search: GlobalSearch) -> str:

@@ -95,6 +95,33 @@ def test_products_that_constraints_set_to_zero_keep_their_equations(bound: float
     assert np.isclose(result.value, 50.0)
 
 
+@pytest.mark.parametrize("size", [1.0, 1e5])
+def test_products_of_booleans_and_variables_without_bounds_are_searched_in_a_box(
+    size: float,
+) -> None:
+    rng = np.random.default_rng(3)
+    A = rng.normal(size=(12, 4))
+    b = size * (A @ [2.0, -1.5, 0, 0] + 0.1 * rng.normal(size=12))
+    x, used = cp.Variable(4), cp.Variable(4, boolean=True)
+    price = 0.5 * size**2
+    misfit = cp.sum_squares(A @ cp.multiply(x, used) - b)
+    result = dc.solve(cp.Problem(cp.Minimize(misfit + price * cp.sum(used))))
+    sets = [list(s) for k in range(1, 5) for s in combinations(range(4), k)]
+    least = min(
+        np.linalg.norm(A[:, s] @ np.linalg.pinv(A[:, s]) @ b - b) ** 2 + price * len(s)
+        for s in sets
+    )
+    assert result.status == "converged"
+    assert result.value == pytest.approx(float(least), rel=1e-6)
+    assert "has no bounds: the best point within" in result.message
+
+
+def test_a_product_of_a_boolean_that_falls_without_end_asks_for_bounds() -> None:
+    x, z = cp.Variable(name="x"), cp.Variable(boolean=True)
+    with pytest.raises(dc.NotBoundable, match=r"`x`.*bounds on it"):
+        dc.solve(cp.Problem(cp.Minimize(x * z)))
+
+
 def test_integers_without_bounds_are_held_by_the_objective() -> None:
     n = cp.Variable(2, integer=True)
     goal = cp.square(n[0] - 2.5) + cp.square(n[1] - 3.2) + 0.01 * cp.sum_squares(n)
