@@ -600,7 +600,8 @@ class Risk:
         else:
             changes = (np.asarray(self.rows @ way).ravel() for way in ways)
             values = np.array([[losses(c), losses(-c)] for c in changes]).reshape(-1, 2)
-        paid = [[self.penalty_value(theta + s * way) for s in (1, -1)] for way in ways]
+        w, penalty = theta[self.penalized], self.penalty
+        paid = [[penalty(w + way), penalty(w - way)] for way in ways[:, self.penalized]]
         return values + np.array(paid).reshape(-1, 2)
 
     @property

@@ -251,10 +251,11 @@ class Scores(LinearOperator):
     def _matmat(self, thetas: Array) -> Array:
         """The products with the columns of a matrix, by one product with X."""
         pairs = [self.unpack(theta) for theta in np.transpose(thetas)]
-        scores = self._product(np.concatenate([coef for coef, _ in pairs]).T)
-        parts = np.split(scores, len(pairs), axis=1)
-        mixed = [self.mix(part + b).ravel() for part, (_, b) in zip(parts, pairs, strict=True)]
-        return np.stack(mixed, axis=1)
+        scores, c = self._product(np.concatenate([coef for coef, _ in pairs]).T), self.n_scores
+        mixed = np.empty((self.shape[0], len(pairs)))
+        for k, (_, intercept) in enumerate(pairs):
+            mixed[:, k] = self.mix(scores[:, c * k : c * (k + 1)] + intercept).ravel()
+        return mixed
 
     def _product(self, coef: Array) -> Array:
         """The product X·coef; if few rows of coef are nonzero, by their columns of X only, if any.
