@@ -33,7 +33,7 @@ from dcprog.foundation.arrays import Array
 from dcprog.foundation.deadline import interrupts_held
 from dcprog.foundation.errors import NotBoundable, WrongBound
 from dcprog.foundation.progress_log import logger
-from dcprog.foundation.tolerances import FEASIBLE, ROUNDING, SQUARABLE
+from dcprog.foundation.tolerances import FEASIBLE, LAST_PLACES, ROUNDING, SQUARABLE
 from dcprog.majorants.feasibility import LEAST_SIZE
 from dcprog.majorants.tree import short
 
@@ -689,9 +689,7 @@ class GlobalSearch:
         claim = self.lower
         if not self._check(lo, hi):
             if self._rounds + 1 == ROUNDS:
-                sign, point = self.problem.sign, self._where
-                assert point is not None
-                raise WrongBound(point.x, sign * point.value, sign * claim)
+                self._refuted(claim, lo, hi)
             return "inaccurate"
         if status == "infeasible" or self.is_closed:
             return "infeasible" if self.best is None else "proved"
@@ -705,6 +703,22 @@ class GlobalSearch:
         self.lower, self._otherwise = -np.inf, True
         self._close()
         return False
+
+    def _refuted(self, claim: float, lo: Array, hi: Array) -> None:
+        """Take the bound of ranges where rounding explains the wrong one; else raise WrongBound.
+
+        At −1/(x + 10⁴ + 10⁻⁷)³ the sum of the constants is rounded: its value at x = −10⁴ has three
+        digits. Ranges are rounded outward.
+        """
+        problem, point = self.problem, self._where
+        assert point is not None
+        about = LAST_PLACES * np.abs(point.x)
+        near = problem.terms.ranges((point.x - about)[None], (point.x + about)[None])
+        least, largest = (side[0] for side in near.of(problem.objective))
+        if not least <= point.value <= claim <= largest:
+            raise WrongBound(point.x, problem.sign * point.value, problem.sign * claim)
+        low, _ = problem.objective.range(lo[None], hi[None], outward=True)
+        self.lower = min(float(low[0]), self._beyond)
 
     def _challenge(self, lo: Array, hi: Array) -> None:
         """Note the lowest ones of many points of the box, moved to the constraints."""

@@ -578,3 +578,16 @@ def test_where_an_exponential_is_wild_nothing_is_proved_by_its_size() -> None:
     bound = dc.lower_bound(cp.Problem(objective, [x <= 0]), time_limit=20)
     assert bound.value <= 1
     assert bound.status != "proved" or bound.value >= 1 - 1e-3
+
+
+@pytest.mark.parametrize(("away", "power"), [(1e-7, -3), (1e-8, -2)])
+def test_a_sum_that_cancels_under_a_steep_power_has_a_weaker_bound(
+    away: float, power: float
+) -> None:
+    x = cp.Variable(bounds=[-10000, -9000])
+    problem = cp.Problem(cp.Minimize(-cp.power(x + 10000 + away, power)))
+    bound = dc.lower_bound(problem, time_limit=30)
+    x.value = -10000.0
+    least = float(problem.objective.value)
+    assert least * (1 + 1e-2) <= bound.value <= least
+    assert bound.status == "inaccurate"
