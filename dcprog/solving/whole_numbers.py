@@ -219,21 +219,21 @@ def _ends(search: GlobalSearch, loop: Loop, end: float) -> list[Array]:
 def _in_boxes(search: GlobalSearch, ends: list[Array], end: float) -> tuple[GlobalSearch, str, str]:
     """Searches of boxes around 0, for variables that neither constraints nor the best value bound.
 
-    A box reaches to RADIUS times the largest such entry of the best point and of the given ends:
-    at a product with 0 the other factor tells no size. Points outside may be lower: no bound holds.
+    The first box reaches to RADIUS times the largest such entry of the given ends, others to that
+    of the best point, whose entries say nothing at first: in a product with 0 they may be anything.
+    Points outside may be lower: no bound holds.
 
     Returns
     -------
     search, status, message
     """
-    problem, reach, nodes, status = search.problem, 0.0, 0, "proved"
+    problem, lowest, status, reach, nodes = search.problem, search.best, "proved", 0.0, 0
+    assert lowest is not None
     loose = ~(np.isfinite(problem.lo) & np.isfinite(problem.hi))
-    name = problem.name(int(np.argmax(loose)))
+    name, sizes = problem.name(int(np.argmax(loose))), ends or [lowest.x]
     for count in range(BOXES + 1):
-        assert search.best is not None
-        x = search.best.x
-        size = float(np.max(np.abs(np.array([x, *ends])[:, loose]), initial=0.0)) or 1.0
-        if status != "proved" or RADIUS * size <= reach:
+        size = float(np.max(np.abs(np.array(sizes)[:, loose]), initial=0.0)) or 1.0
+        if status not in ("proved", "infeasible") or RADIUS * size <= reach:
             break
         if count == BOXES:
             reason = f"points within {reach:.3g} of 0 are lower the larger it is"
@@ -242,11 +242,19 @@ def _in_boxes(search: GlobalSearch, ends: list[Array], end: float) -> tuple[Glob
         away = np.where(loose, reach, np.inf)
         boxed = FactorableProblem(problem.problem, (-away, away))
         search = GlobalSearch(boxed, search.gap, lambda x, seconds: None)
-        search.note(x)
+        for x in (lowest.x, *ends):
+            search.note(np.clip(x, -away, away))
         status = search.run(max(end - time.perf_counter(), 0.0))
+        if status == "inaccurate" and search.relative_gap <= GAP:
+            status = "proved"
         nodes += search.nodes
+        lower = [p for p in (search.best, lowest) if p is not None]
+        lowest = min(lower, key=lambda point: point.value)
+        sizes = [lowest.x]
     search.lower = -np.inf
+    search.note(lowest.x, trusted=True)
     where = f"{name} has no bounds: the best point within {reach:.3g} of 0"
+    status = "proved" if status == "infeasible" else status
     return search, status, f"{where}, after {nodes} nodes of SCIP"
 
 

@@ -116,6 +116,18 @@ def test_products_of_booleans_and_variables_without_bounds_are_searched_in_a_box
     assert "has no bounds: the best point within" in result.message
 
 
+def test_the_first_box_has_the_size_of_the_loops_ends_and_not_of_a_factor_of_zero() -> None:
+    rng = np.random.default_rng(42)
+    A, b = rng.normal(size=(10, 5)), rng.normal(size=10)
+    x, used = cp.Variable(5), cp.Variable(5, boolean=True)
+    misfit = cp.norm(A @ cp.multiply(x, used) - b)
+    result = dc.solve(cp.Problem(cp.Minimize(misfit), [cp.sum(used) <= 2]))
+    pairs = [list(two) for two in combinations(range(5), 2)]
+    least = min(np.linalg.norm(A[:, s] @ np.linalg.pinv(A[:, s]) @ b - b) for s in pairs)
+    assert result.status == "converged"
+    assert result.value == pytest.approx(float(least), rel=1e-6)
+
+
 def test_a_product_of_a_boolean_that_falls_without_end_asks_for_bounds() -> None:
     x, z = cp.Variable(name="x"), cp.Variable(boolean=True)
     with pytest.raises(dc.NotBoundable, match=r"`x`.*bounds on it"):
