@@ -216,6 +216,8 @@ class _Descent:
         if gap <= self.accuracy * self.scale:  # the start's solver has minimised F
             self.last.gap = max(gap, 0.0)
             raise Stop("converged", CRITICAL.format("by a dual bound"))
+        if self.settings.time_limit == 0 and np.isfinite(self.value):
+            self._check_time()  # the limit had passed before the run
 
     def _step(self) -> None:
         within = self.settings.tol * abs(self.value)

@@ -31,8 +31,15 @@ from dcprog.estimators.probabilities import (
 from dcprog.estimators.robust import RobustEstimator
 from dcprog.estimators.robust_scales import SEEN
 from dcprog.foundation.arrays import Array
+from dcprog.foundation.blocked_matrix import BlockedMatrix
 from dcprog.foundation.errors import warn
-from dcprog.foundation.sums import row_blocks, weighted_quantile
+from dcprog.foundation.sums import (
+    means,
+    row_blocks,
+    squared_norms,
+    weighted_quantile,
+    weighted_squares,
+)
 from dcprog.foundation.table import Table
 from dcprog.foundation.tolerances import NEGLIGIBLE, ROUNDING
 from dcprog.losses import Loss, cap, hinge, logistic
@@ -675,17 +682,20 @@ def typical_square(X: Any, weights: Array | None, centred: bool) -> float:
     The largest column is cut to the sum of all others.
     """
     n = X.shape[0]
-    seen = np.arange(n) if n <= SEEN else np.linspace(0, n - 1, SEEN).astype(int)
-    X, weights = X[seen], np.ones(len(seen)) if weights is None else weights[seen]
+    weights = np.ones(n) if weights is None else weights
+    if n > SEEN or isinstance(X, BlockedMatrix):
+        seen = np.linspace(0, n - 1, min(n, SEEN)).astype(int)
+        X, weights = X[seen], weights[seen]
     if centred and not isinstance(X, np.ndarray):
         X = shifted(X)
+    norms = None if isinstance(X, np.ndarray) else squared_norms(X)
     centre: Array = np.zeros(X.shape[1])
     near = weights
     for _ in range(1 + STEPS if centred else 0):
         centre = X.T @ (near / near.sum())
-        squares = squared_distances(X, centre)
+        squares = squared_distances(X, centre, norms)
         near = np.where(squares <= weighted_quantile(squares[None], weights), weights, 0.0)
-    squares = squared_distances(X, centre)
+    squares = squared_distances(X, centre, norms)
     apart = squares > 0
     if not np.any(apart):
         return 0.0
@@ -697,9 +707,11 @@ def typical_square(X: Any, weights: Array | None, centred: bool) -> float:
 def shifted(X: Any) -> Any:
     """Sparse X less the means of its columns without zeros: squares of large means would round."""
     n, d = X.shape
-    X = X.tocsr(copy=True)
     full = np.bincount(X.indices, minlength=d) == n
-    X.data = X.data - np.where(full, X.T @ np.full(n, 1 / n), 0.0)[X.indices]
+    if not np.any(full):
+        return X
+    X = X.copy()
+    X.data -= np.where(full, means(X), 0.0)[X.indices]
     return X
 
 
@@ -722,18 +734,22 @@ def even_share(X: Any, centre: Array, weights: Array) -> float:
         sizes: Array = sum(parts, np.zeros(centre.size))
         exact = ROUNDING**2
     else:
-        sizes = X.power(2).T @ weights + centre * (centre * weights.sum() - 2 * (X.T @ weights))
+        further = centre * (centre * weights.sum() - 2 * (X.T @ weights))
+        sizes = weighted_squares(X, weights) + further
         exact = ROUNDING
     sizes = np.sort(sizes[sizes > exact * weights.sum() * centre**2])
     others = float(np.sum(sizes[:-1]))
     return min(1.0, 2 * others / (others + float(sizes[-1]))) if others > 0 else 1.0
 
 
-def squared_distances(X: Any, centre: Array) -> Array:
-    """The squared distances of the rows of X from a point, 0 where they are rounding errors."""
+def squared_distances(X: Any, centre: Array, norms: Array | None = None) -> Array:
+    """The squared distances of the rows of X from a point, 0 where they are rounding errors.
+
+    The squared norms of sparse rows may be given.
+    """
     here = centre @ centre
     if not isinstance(X, np.ndarray):
-        norms = np.ravel(X.power(2).sum(axis=1)) + here
+        norms = (squared_norms(X) if norms is None else norms) + here
         squares = norms - 2 * (X @ centre)
         return np.where(squares > ROUNDING * norms, squares, 0.0)
     squares = np.concatenate([np.sum((X[part] - centre) ** 2, axis=1) for part in row_blocks(X)])

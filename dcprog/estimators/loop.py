@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import KW_ONLY, dataclass, fields, replace
 from functools import partial
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -21,6 +21,7 @@ from dcprog.estimators.base import Declaration, Doubt, RiskEstimator, unusable, 
 from dcprog.estimators.parameters import COUNT, JOBS, POSITIVE, one_of, parameter
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.blocked_matrix import BlockedMatrix
+from dcprog.foundation.deadline import LEAST_TIME, Deadline
 from dcprog.foundation.errors import DataLost, TrivialSolutionWarning
 from dcprog.foundation.sums import all_finite
 from dcprog.foundation.tolerances import INNER, KNOWN_DIGITS, LOOSE, MAX_ITER, ROUNDING, TOL
@@ -215,7 +216,7 @@ class LoopEstimator(CallbackSupportMixin, RiskEstimator):
     max_iter : int, default 100
         The most majorant updates from each start.
     time_limit : float, optional
-        Seconds for a run with all of its starts.
+        Seconds for the fit, all of its starts and passes over the data among them.
     n_starts : int or "auto", default "auto"
         ``"auto"`` races many cheap starts in the time of three to seven plain runs; 1 is the plain
         run from the convex problem with the base loss; more add other starts to the plain run.
@@ -256,6 +257,7 @@ class LoopEstimator(CallbackSupportMixin, RiskEstimator):
     """
 
     _penalty_value = 0.0  # the penalty at the solution
+    _deadline = Deadline()  # of the fit that runs
 
     _: KW_ONLY
     solver: str = parameter(str, default="auto")
@@ -303,6 +305,10 @@ class LoopEstimator(CallbackSupportMixin, RiskEstimator):
 
     def _risk(self, X: Any, y: Any, sample_weight: Any = None) -> Risk:
         return self._declared(X, y, sample_weight).risk
+
+    def _fitted(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        self._deadline = Deadline(self.time_limit)
+        return super()._fitted(X, y, sample_weight)
 
     @np.errstate(all="ignore")
     def _fit(self, X: Any, y: Any, sample_weight: Any = None) -> list[Doubt]:
@@ -358,6 +364,8 @@ class LoopEstimator(CallbackSupportMixin, RiskEstimator):
 
     def _options(self) -> dict[str, Any]:
         options = {f.name: getattr(self, f.name) for f in fields(LoopEstimator)}
+        left = self._deadline.left
+        options["time_limit"] = None if left is None else max(left, LEAST_TIME)
         return options | {"verbose": bool(self.verbose)}
 
     def _run(self, spec: Risk, start: Any = "auto", **others: Any) -> Result:

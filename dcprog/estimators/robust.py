@@ -213,7 +213,7 @@ class RobustEstimator(KernelOption, NamedParts, LoopEstimator):
         part = samples.part
         kernel = self._kernel_of(X, self.gamma, part, samples.weights)
         labels = y[part]
-        linear = X if by_blocks or kernel is not None else X[part]
+        linear = X if kernel is not None or isinstance(part, slice) else X[part]
         labels, unit = self._in_unit(
             None if kernel is not None else linear, labels, samples.weights
         )

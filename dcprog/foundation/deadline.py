@@ -15,6 +15,7 @@ from typing import Any
 from dcprog.foundation.errors import OutOfTime
 
 SHARE = 0.5  # of the time left, for a solver that is one of several
+LEAST_TIME = 1e-3  # seconds: some solvers take 0 for no limit
 
 
 class Deadline:

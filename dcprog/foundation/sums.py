@@ -16,10 +16,14 @@ from dcprog.foundation.jit import compiled
 from dcprog.foundation.tolerances import ROUNDING
 
 
-def row_blocks(X: Array) -> Iterator[slice]:
-    """Slices of the rows of an array, of at most 2¹⁸ numbers unless a single row has more."""
-    step = max(1, CACHED // max(X.shape[1], 1))
-    return blocks(len(X), step)
+def row_blocks(X: Any) -> Iterator[slice]:
+    """Slices of the rows of an array or CSR array, of about 2¹⁸ numbers.
+
+    A pass by blocks needs no memory of the size of the data, which costs more than its arithmetic.
+    """
+    n, d = X.shape
+    numbers = X.nnz if _is_sparse(X) else n * d
+    return blocks(n, max(1, CACHED * n // max(numbers, 1)))
 
 
 def all_finite(X: Any) -> bool:
@@ -35,7 +39,7 @@ def means(X: Any) -> Array:
     """The mean Σ_i x_ij / n of each column."""
     if isinstance(X, BlockedMatrix):
         return np.asarray(X.total(_sums)) / len(X)
-    return np.asarray(X.mean(axis=0)).ravel()
+    return np.asarray(X.sum(axis=0)).ravel() / X.shape[0]
 
 
 def weighted_squares(X: Any, weights: Array) -> Array:
@@ -48,12 +52,27 @@ def weighted_squares(X: Any, weights: Array) -> Array:
     >>> weighted_squares(np.array([[1.0, 0.0], [-3.0, 2.0]]), np.array([1.0, 2.0]))
     array([19.,  8.])
     """
-    if _is_sparse(X):
-        return np.asarray(X.power(2).T @ weights)
     if isinstance(X, BlockedMatrix):
         return np.asarray(X.total(weighted_squares, weights))
-    parts = (weights[rows] @ X[rows] ** 2 for rows in row_blocks(X))
+    square = _power if _is_sparse(X) else np.square
+    parts = (weights[rows] @ square(X[rows]) for rows in row_blocks(X))
     return sum(parts, np.zeros(X.shape[1]))
+
+
+def squared_norms(X: Any) -> Array:
+    """The squared norm Σ_j x_ij² of each row of an array or a CSR array.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dcprog.foundation.sums import squared_norms
+    >>> squared_norms(np.array([[1.0, 0.0], [-3.0, 2.0]]))
+    array([ 1., 13.])
+    """
+    if not _is_sparse(X):
+        return np.asarray(np.einsum("ij,ij->i", X, X))
+    norms = [_power(X[rows]).sum(axis=1) for rows in row_blocks(X)]
+    return np.concatenate([np.zeros(0), *norms])
 
 
 def mean_sizes(X: Any) -> Array:
@@ -66,10 +85,8 @@ def mean_sizes(X: Any) -> Array:
     >>> mean_sizes(np.array([[1.0, 0.0], [-3.0, 2.0]]))
     array([2., 1.])
     """
-    if _is_sparse(X):
-        return np.asarray(abs(X).mean(axis=0)).ravel()
     total = X.total(_sizes) if isinstance(X, BlockedMatrix) else _sizes(X)
-    return np.asarray(total / max(len(X), 1))
+    return np.asarray(total / max(X.shape[0], 1))
 
 
 def largest_sizes(X: Any) -> Array:
@@ -88,8 +105,12 @@ def _sums(X: Array) -> Array:
     return X.sum(axis=0)
 
 
-def _sizes(X: Array) -> Array:
-    return sum((np.abs(X[rows]).sum(axis=0) for rows in row_blocks(X)), np.zeros(X.shape[1]))
+def _sizes(X: Any) -> Array:
+    return sum((abs(X[rows]).sum(axis=0) for rows in row_blocks(X)), np.zeros(X.shape[1]))
+
+
+def _power(X: Any) -> Any:
+    return X.power(2)
 
 
 def _is_sparse(X: Any) -> bool:  # issparse narrows to a type without operations

@@ -483,8 +483,9 @@ class RiskSurrogate:
         """A minimiser of weighted risks by the first solver, until a deadline."""
 
         def solve(problem: WeightedRisk, centre: Array, tolerance: float) -> Array:
-            aim, left = (tolerance, problem.value(centre)), deadline.left
-            return self.subproblems.solve(problem, centre, aim, self.solvers[0], left)
+            deadline.check("the steps of a start", centre)
+            aim = tolerance, problem.value(centre)
+            return self.subproblems.solve(problem, centre, aim, self.solvers[0], deadline.left)
 
         return solve
 

@@ -48,7 +48,8 @@ class Margins(Scores):
         self, X: Any, signs: Array, fit_intercept: bool = True, offset: Array | None = None
     ) -> None:
         self.signs = np.asarray(signs, dtype=float)
-        n = data_matrix(X).shape[0]
+        X = data_matrix(X)
+        n = X.shape[0]
         if self.signs.ndim != 2 or self.signs.shape[0] != n:
             raise ValueError(f"signs has shape {self.signs.shape}: ({n}, c) is needed, as X has")
         c = self.signs.shape[1]

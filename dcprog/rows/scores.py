@@ -287,7 +287,7 @@ class Scores(LinearOperator):
 
 
 def data_matrix(X: Any) -> Any:
-    """X as a float array, a CSR array, or a BlockedMatrix.
+    """X as a float array, a CSR array without duplicates, or a BlockedMatrix.
 
     Raises
     ------
@@ -299,9 +299,16 @@ def data_matrix(X: Any) -> Any:
     by_blocks = blocked(X)
     if by_blocks is not None:
         return by_blocks
-    X = sp.csr_array(X, dtype=float) if hasattr(X, "tocsr") else np.asarray(X, dtype=float)
+    if hasattr(X, "tocsr"):
+        known = type(X) is sp.csr_array and X.dtype == np.float64
+        X = X if known else sp.csr_array(X, dtype=float)
+    else:
+        X = np.asarray(X, dtype=float)
     if X.ndim != 2:
         raise ValueError(f"X has shape {X.shape}: (n, d) is needed")
+    if isinstance(X, sp.csr_array) and not X.has_canonical_format:
+        X = X.copy()  # the user's, which may be read-only
+        X.sum_duplicates()
     return X
 
 

@@ -18,11 +18,11 @@ from dcprog.engine.track import History, Run, Settings
 from dcprog.factorable.problem import FactorableProblem, Point, whole_entries
 from dcprog.factorable.search import GlobalSearch
 from dcprog.foundation.arrays import Array
+from dcprog.foundation.deadline import LEAST_TIME
 from dcprog.foundation.errors import NotBoundable, NotMajorizable, SubproblemError
 from dcprog.foundation.tolerances import FEASIBLE, HASTY, RADIUS
 from dcprog.majorants.tree import substituted
 from dcprog.majorants.user_problem import freeze
-from dcprog.solvers.conic.compiled import LEAST_TIME
 from dcprog.solving.examiner import ProblemExaminer
 from dcprog.solving.task import is_list, known_values, numbers
 from dcprog.starts.branch_and_bound import GAP

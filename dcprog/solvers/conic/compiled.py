@@ -28,6 +28,7 @@ from cvxpy.reductions.solvers.solving_chain import resolve_and_build_chain
 from cvxpy.reductions.solvers.utilities import extract_dual_value, get_dual_values
 
 from dcprog.foundation.arrays import Array, dense
+from dcprog.foundation.deadline import LEAST_TIME
 from dcprog.foundation.errors import SubproblemError, UnfitSolver
 from dcprog.foundation.parameters import meant
 from dcprog.foundation.tolerances import MOST_STEPS, ROUNDING, TIGHT
@@ -39,7 +40,6 @@ from dcprog.solvers.faults import failures, refusals, valueless
 # for tight tolerances.
 FIRST_ORDER_STEPS, PATIENT_STEPS = 20_000, 200_000
 LOOSE = 1e-7  # tolerances above it count as loose; it is also HiGHS's largest
-LEAST_TIME = 1e-3  # seconds: some solvers take 0 for no limit
 
 
 @dataclass(frozen=True)

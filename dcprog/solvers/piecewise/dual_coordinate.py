@@ -10,8 +10,10 @@ import numpy as np
 import numpy.typing as npt
 
 from dcprog.foundation.arrays import Array
+from dcprog.foundation.deadline import Deadline
 from dcprog.foundation.errors import SubproblemError
 from dcprog.foundation.jit import compiled
+from dcprog.foundation.sums import means, squared_norms
 from dcprog.foundation.tolerances import (
     ARMIJO,
     FEW_COEFFICIENTS,
@@ -322,11 +324,10 @@ class DualSteps:
         self.lam, self.free = lam, free
         self._X = X
         is_dense = isinstance(X, np.ndarray)
-        squares = np.einsum("ij,ij->i", X, X) if is_dense else X.multiply(X).sum(axis=1)
-        self._mean = np.asarray(X.mean(axis=0)).ravel() if free else np.zeros(X.shape[1])
+        self._mean = means(X) if free else np.zeros(X.shape[1])
         along, self._middle = X @ self._mean, float(self._mean @ self._mean)
         self._across = along - self._middle
-        squares = np.maximum(np.ravel(squares) - along - self._across, 0.0)
+        squares = np.maximum(squared_norms(X) - along - self._across, 0.0)
         self.ease = EASE * float(np.mean(squares)) if free else 0.0
         self._curvature = np.maximum((squares + self.ease) / lam, np.finfo(float).tiny)
         sides = (np.ascontiguousarray(X), None, None) if is_dense else ()
@@ -406,6 +407,7 @@ class DualSteps:
         u: Array,
         places: Index,
         precision: int,
+        deadline: Deadline,
     ) -> tuple[Array, float, bool]:
         r"""Move the multipliers that are strictly between their bounds jointly, in place.
 
@@ -430,6 +432,8 @@ class DualSteps:
         precision : int
             The factor on the iterations, and on how firmly the intercept is held: loosely far from
             the solution, since the bounds met change it.
+        deadline : Deadline
+            No step is begun after it.
 
         Returns
         -------
@@ -453,7 +457,7 @@ class DualSteps:
         shift = -ease * self.left(problem, alpha)
         b, r = b + shift, u[free] - place + shift * problem.sign[free]
         for _ in range(LEGS):
-            if free.size == 0:
+            if free.size == 0 or deadline.left == 0:
                 break
             room = low - alpha[free], high - alpha[free]
             step, r, g, total = self._projected(free, problem.sign[free], rate, room, r, precision)
@@ -645,7 +649,12 @@ class DualCoordinateSolver(PerScoreSolver):
                 halved, since = gap, number
             if gap <= tolerance or number - since == PATIENCE or self.deadline.left == 0:
                 break
-            w, b, is_free = steps.move_jointly(problem, pieces, (alpha, w, b), u, i, precision)
+            point = alpha, w, b
+            w, b, is_free = steps.move_jointly(
+                problem, pieces, point, u, i, precision, self.deadline
+            )
+            if self.deadline.left == 0:
+                break
             precision = min(2 * precision, FINEST) if is_free else 1
             left = steps.left(problem, alpha)
             places = live[(off | (away <= WIDE * change))[live]]
