@@ -192,7 +192,10 @@ class Starts:
         problem = self._problem
         self._points.fill()  # tangents in the convex start do not depend on the point
         problem.mode = "feasible"
-        problem.update(problem.context.values(level=np.inf, keep=keep))
+        try:
+            problem.update(problem.context.values(level=np.inf, keep=keep))
+        except ValueError as error:  # but those of cos(1/x) do, which has no slope at 0
+            raise SubproblemError("failed", str(error)) from error
         return self._first_solved("free" if problem.constraints else "feasible")
 
     def _first_solved(self, mode: str, tolerance: float = CONVEX_START) -> Array:

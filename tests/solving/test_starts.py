@@ -166,3 +166,11 @@ def test_the_values_of_the_variables_are_a_start(x: cp.Variable) -> None:
     assert result.history.value[0] == pytest.approx(regression_value(np.array([1.0, -1.0, 2.0])))
     flat = dc.solve(regression(x), start=np.array([1.0, -1.0, 2.0]))
     np.testing.assert_array_equal(flat.history.value, result.history.value)
+
+
+def test_where_a_function_has_no_slope_at_0_a_random_point_is_the_start() -> None:
+    x = cp.Variable(bounds=[1e-3, 10])
+    problem = cp.Problem(cp.Minimize(cp.nlp.cos(cp.power(x, -1.5))))
+    result = dc.solve(problem, random_state=0)
+    assert result.status == "converged"
+    assert result.value == pytest.approx(-1.0, abs=1e-5)
