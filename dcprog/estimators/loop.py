@@ -130,10 +130,10 @@ def refined(
                 specks = np.max(np.abs(theta - x), initial=0.0) <= KNOWN_DIGITS * largest
                 return moved if specks else replace(result, value=risk(x))
             result = _joined(result, more, float(np.linalg.norm(theta - x)))
-            x = more.x
+            x, reached = more.x, result
         return replace(result, value=risk(x))
     except DataLost as lost:  # whether the point is an end is not known
-        return replace(reached, status="interrupted", message=str(lost))
+        return replace(reached, status="interrupted", message=str(lost), gap=np.inf)
 
 
 def _joined(first: Result, then: Result, step: float) -> Result:

@@ -299,8 +299,60 @@ def test_copies_of_a_risk_that_remembers_have_values_of_their_own_parts() -> Non
         for _ in range(2):
             assert copies(remembering)(theta) == copies(risk)(theta)
             assert copies(remembering).magnitude(theta) == copies(risk).magnitude(theta)
-    with pytest.raises(ValueError, match="read-only"):
-        remembering.losses(theta)[0] = 0.0
+    spoiled = remembering.losses(theta)
+    spoiled[:] = 0.0
+    assert remembering(theta) == risk(theta)
+
+
+class _Buffered(ConvexLoss):
+    """The logistic loss, written to one array whatever the margins."""
+
+    is_smooth = True
+
+    def __init__(self) -> None:
+        self.buffer = np.empty(1000)
+
+    def __call__(self, u: Any) -> Any:
+        found = self.buffer[: np.size(u)]
+        np.log1p(np.exp(-np.asarray(u)), out=found)
+        return found
+
+    def slope(self, u: Any) -> Any:
+        return -1 / (1 + np.exp(u))
+
+    def curvature(self, u: Any) -> Any:
+        p = 1 / (1 + np.exp(u))
+        return p * (1 - p)
+
+
+class _InPlace(Transform):
+    """min(t, 2), written over t."""
+
+    limit = 2.0
+
+    def __call__(self, t: Any) -> Any:
+        np.minimum(t, 2.0, out=t)
+        return t
+
+    def slope(self, t: Any) -> Any:
+        return (np.asarray(t) < 2.0).astype(float)
+
+
+def test_a_users_functions_may_write_into_arrays_of_their_own() -> None:
+    rng = np.random.default_rng(17)
+    X = rng.standard_normal((80, 3))
+    score = X @ [1.0, -2.0, 0.5] + 0.5 * rng.standard_normal(80)
+    margins = dc.binary_margins(X, np.sign(score))
+    found, same = (
+        dc.solve(Risk(margins, f, penalty=l2(1.0))) for f in (_Buffered(), dc.logistic())
+    )
+    assert (found.status, found.value) == ("converged", pytest.approx(same.value))
+    rows = residual_rows(X, score)
+    found, same = (
+        dc.solve(Risk(rows, square(), transform=f, penalty=l2(1.0)), n_starts=1)
+        for f in (_InPlace(), cap_at(2.0))
+    )
+    assert (found.status, found.value) == ("converged", pytest.approx(same.value))
 
 
 # ---- rows of every kind --------------------------------------------------------------------------
