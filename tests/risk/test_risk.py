@@ -346,13 +346,15 @@ def test_a_users_functions_may_write_into_arrays_of_their_own() -> None:
     found, same = (
         dc.solve(Risk(margins, f, penalty=l2(1.0))) for f in (_Buffered(), dc.logistic())
     )
-    assert (found.status, found.value) == ("converged", pytest.approx(same.value))
+    assert found.status == "converged"
+    assert found.value == pytest.approx(same.value)
     rows = residual_rows(X, score)
     found, same = (
         dc.solve(Risk(rows, square(), transform=f, penalty=l2(1.0)), n_starts=1)
         for f in (_InPlace(), cap_at(2.0))
     )
-    assert (found.status, found.value) == ("converged", pytest.approx(same.value))
+    assert found.status == "converged"
+    assert found.value == pytest.approx(same.value)
 
 
 # ---- rows of every kind --------------------------------------------------------------------------
