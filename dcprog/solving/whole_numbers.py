@@ -178,10 +178,11 @@ def solve_whole(
     try:
         status = search.run(end - begun)
     except NotBoundable:
-        ends = _ends(search, loop, end)
-        if search.best is None:
+        ends, status = _ends(search, loop, end)
+        if search.best is None and status == "finished":
             raise
-        search, status, said = _in_boxes(search, ends, end)
+        if status == "finished":
+            search, status, said = _in_boxes(search, ends, end)
     if search.best is None:
         outcome = status if status in ("infeasible", "interrupted") else "no_feasible_point"
         run = Run.without_steps(None, factorable.sign * np.inf, outcome, _said(search))
@@ -202,18 +203,27 @@ def solve_whole(
     return _told(run, begun, HeldExaminer(factorable.problem))
 
 
-def _ends(search: GlobalSearch, loop: Loop, end: float) -> list[Array]:
-    """The loop's ends with whole numbers held at their lower and upper bounds, noted as points."""
+def _ends(search: GlobalSearch, loop: Loop, end: float) -> tuple[list[Array], str]:
+    """The loop's ends with whole numbers held at their lower and upper bounds, noted as points.
+
+    Returns
+    -------
+    ends, status
+        ``finished``, ``interrupted`` or ``time_limit``.
+    """
     problem, ends = search.problem, list[Array]()
     for bound in (problem.lo, problem.hi):
         held = Held(problem, np.where(problem.whole & np.isfinite(bound), bound, 0.0))
-        with problem.untouched(), warnings.catch_warnings():
-            warnings.simplefilter("ignore", UserWarning)  # of a run that the user did not ask for
-            result = _looped(held, "convex", loop, _limit(end - time.perf_counter()))
+        try:
+            with problem.untouched(), warnings.catch_warnings():
+                warnings.simplefilter("ignore", UserWarning)  # of a run that nobody asked for
+                result = _looped(held, "convex", loop, _limit(end - time.perf_counter()))
+        except KeyboardInterrupt:
+            return ends, "interrupted"
         if result is not None:
             ends.append(held.whole(result.variables))
             search.note(ends[-1], trusted=True)
-    return ends
+    return ends, "finished" if time.perf_counter() < end else "time_limit"
 
 
 def _in_boxes(search: GlobalSearch, ends: list[Array], end: float) -> tuple[GlobalSearch, str, str]:
@@ -243,7 +253,7 @@ def _in_boxes(search: GlobalSearch, ends: list[Array], end: float) -> tuple[Glob
         boxed = FactorableProblem(problem.problem, (-away, away))
         search = GlobalSearch(boxed, search.gap, lambda x, seconds: None)
         for x in (lowest.x, *ends):
-            search.note(np.clip(x, -away, away))
+            search.note(np.clip(x, -away, away), trusted=True)
         status = search.run(max(end - time.perf_counter(), 0.0))
         if status == "inaccurate" and search.relative_gap <= GAP:
             status = "proved"
@@ -253,9 +263,10 @@ def _in_boxes(search: GlobalSearch, ends: list[Array], end: float) -> tuple[Glob
         sizes = [lowest.x]
     search.lower = -np.inf
     search.note(lowest.x, trusted=True)
-    where = f"{name} has no bounds: the best point within {reach:.3g} of 0"
     status = "proved" if status == "infeasible" else status
-    return search, status, f"{where}, after {nodes} nodes of SCIP"
+    known = "the best point" if status == "proved" else "the best point known"
+    said = f"{name} has no bounds: {known} within {reach:.3g} of 0, after {nodes} nodes of SCIP"
+    return search, status, said
 
 
 def _said(search: GlobalSearch) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pickle
-from itertools import combinations, product
+from itertools import combinations, count, product
 from typing import Any
 
 import cvxpy as cp
@@ -12,6 +12,7 @@ import pytest
 from cvxpy.atoms.elementwise.trig import sin
 
 import dcprog as dc
+from dcprog.solving import whole_numbers
 
 
 def knapsack() -> tuple[cp.Problem, cp.Variable]:
@@ -126,6 +127,37 @@ def test_the_first_box_has_the_size_of_the_loops_ends_and_not_of_a_factor_of_zer
     least = min(np.linalg.norm(A[:, s] @ np.linalg.pinv(A[:, s]) @ b - b) for s in pairs)
     assert result.status == "converged"
     assert result.value == pytest.approx(float(least), rel=1e-6)
+
+
+def two_wells() -> cp.Problem:
+    x, z = cp.Variable(), cp.Variable(2, boolean=True)
+    far = cp.square(x - 500) - 1
+    return cp.Problem(cp.Minimize(z[0] * cp.square(x - 2) + z[1] * far), [cp.sum(z) == 1])
+
+
+@pytest.mark.parametrize("call", [1, 2, 3])
+def test_ctrl_c_keeps_the_best_point_of_variables_without_bounds(
+    call: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls, looped = count(1), whole_numbers._looped
+
+    def stopped(*given: Any) -> Any:
+        if next(calls) == call:
+            raise KeyboardInterrupt
+        return looped(*given)
+
+    monkeypatch.setattr(whole_numbers, "_looped", stopped)
+    result = dc.solve(two_wells())
+    assert result.status == "interrupted"
+    assert result.value == pytest.approx(-1.0)
+
+
+def test_a_time_limit_asks_for_no_bounds() -> None:
+    result = dc.solve(two_wells(), time_limit=1e-3)
+    assert result.status in ("time_limit", "no_feasible_point")
+    result = dc.solve(two_wells())
+    assert result.status == "converged"
+    assert result.value == pytest.approx(-1.0)
 
 
 def test_a_product_of_a_boolean_that_falls_without_end_asks_for_bounds() -> None:
