@@ -264,7 +264,7 @@ def _in_boxes(search: GlobalSearch, ends: list[Array], end: float) -> tuple[Glob
     search.lower = -np.inf
     search.note(lowest.x, trusted=True)
     status = "proved" if status == "infeasible" else status
-    known = "the best point" if status == "proved" else "the best point known"
+    known = "no point is lower" if status == "proved" else "lower points are not excluded"
     said = f"{name} has no bounds: {known} within {reach:.3g} of 0, after {nodes} nodes of SCIP"
     return search, status, said
 

@@ -114,7 +114,7 @@ def test_products_of_booleans_and_variables_without_bounds_are_searched_in_a_box
     )
     assert result.status == "converged"
     assert result.value == pytest.approx(float(least), rel=1e-6)
-    assert "has no bounds: the best point within" in result.message
+    assert "has no bounds: no point is lower within" in result.message
 
 
 def test_the_first_box_has_the_size_of_the_loops_ends_and_not_of_a_factor_of_zero() -> None:
