@@ -17,6 +17,7 @@ from dcprog.foundation.arrays import EDGE, EDGE_DECAY, NEAR_EDGE, Array
 from dcprog.foundation.deadline import Deadline
 from dcprog.foundation.errors import DataLost, SubproblemError
 from dcprog.foundation.progress_log import logger
+from dcprog.foundation.sums import median
 from dcprog.foundation.tolerances import ACCEPT, CONVEX_START, INNER, LOOSE, SUMMED, TOL
 from dcprog.risk.duality import above_least, duality_gap
 from dcprog.risk.risk import Risk
@@ -648,7 +649,7 @@ def _is_at(solution: Solution | None, x: Array) -> bool:
 def _usual(size: Array, unit: float) -> float:
     """The median finite size but 0, or the unit where there is none."""
     some = size[np.isfinite(size) & (size > 0)]
-    return float(np.median(some)) if some.size else float(unit)
+    return median(some) if some.size else float(unit)
 
 
 def _shrinkage(risk: Risk, x: Array) -> Array | None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
@@ -98,6 +99,14 @@ def _looped(held: Held, start: Any, loop: Loop, options: dict[str, Any]) -> Resu
     return result if result.variables else None
 
 
+@contextmanager
+def _unasked(problem: FactorableProblem) -> Iterator[None]:
+    """Keep the variables' values, and silence warnings of a run that the user did not ask for."""
+    with problem.untouched(), warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        yield
+
+
 def _limit(seconds: float) -> dict[str, Any]:
     return {"time_limit": max(seconds, LEAST_TIME)} if np.isfinite(seconds) else {}
 
@@ -125,9 +134,8 @@ def local_search(
             return None
         held = Held(problem, np.zeros(problem.points.size) if x is None else x)
         start = "convex" if x is None else held.start(x)
-        with problem.untouched(), warnings.catch_warnings():
-            warnings.simplefilter("ignore", UserWarning)  # of a run that the user did not ask for
-            options: dict[str, Any] = {} if x is None else {"max_iter": HASTY}
+        options: dict[str, Any] = {} if x is None else {"max_iter": HASTY}
+        with _unasked(problem):
             result = _looped(held, start, loop, {**_limit(seconds), **options})
         if result is None or not (
             result.status == "converged" or result.relative_violation <= FEASIBLE
@@ -196,11 +204,16 @@ def solve_whole(
         search.note(held.whole(result.variables), trusted=True)
     if search.is_wrong:  # the loop's point lies below the bound
         status, search.lower = "inaccurate", -np.inf
-    if status == "inaccurate" and search.relative_gap <= GAP:
-        status = "proved"
+    status = _closed(search, status)
     run = _ended(factorable, held, search.best, result)
     run = replace(run, status=STATUS[status], message=said or _said(search))
     return _told(run, begun, HeldExaminer(factorable.problem))
+
+
+def _closed(search: GlobalSearch, status: str) -> str:
+    """The status, ``proved`` where a tree that has ended leaves a small gap only."""
+    is_small = status == "inaccurate" and search.relative_gap <= GAP
+    return "proved" if is_small else status
 
 
 def _ends(search: GlobalSearch, loop: Loop, end: float) -> tuple[list[Array], str]:
@@ -215,8 +228,7 @@ def _ends(search: GlobalSearch, loop: Loop, end: float) -> tuple[list[Array], st
     for bound in (problem.lo, problem.hi):
         held = Held(problem, np.where(problem.whole & np.isfinite(bound), bound, 0.0))
         try:
-            with problem.untouched(), warnings.catch_warnings():
-                warnings.simplefilter("ignore", UserWarning)  # of a run that nobody asked for
+            with _unasked(problem):
                 result = _looped(held, "convex", loop, _limit(end - time.perf_counter()))
         except KeyboardInterrupt:
             return ends, "interrupted"
@@ -254,9 +266,7 @@ def _in_boxes(search: GlobalSearch, ends: list[Array], end: float) -> tuple[Glob
         search = GlobalSearch(boxed, search.gap, lambda x, seconds: None)
         for x in (lowest.x, *ends):
             search.note(np.clip(x, -away, away), trusted=True)
-        status = search.run(max(end - time.perf_counter(), 0.0))
-        if status == "inaccurate" and search.relative_gap <= GAP:
-            status = "proved"
+        status = _closed(search, search.run(max(end - time.perf_counter(), 0.0)))
         nodes += search.nodes
         lower = [p for p in (search.best, lowest) if p is not None]
         lowest = min(lower, key=lambda point: point.value)
