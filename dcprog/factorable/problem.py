@@ -637,10 +637,14 @@ def _restored(problem: FactorableProblem, x: Array) -> Array:
             unit = np.where(terms > 0, terms, 1.0)
         missed = np.where(equal, np.abs(value), np.maximum(value, 0.0))
         worst = float(np.max(missed / unit, initial=0.0))
-        if not worst < least:
+        if worst < least:
+            best, least, here = x, worst, (value, terms, missed)
+            active |= missed > 0
+        elif np.isinf(least) or np.array_equal(active, equal | (here[-1] > 0)):
             break
-        best, least = x, worst
-        active |= missed > 0
+        else:  # inequalities that were missed hold now, and need not be equations
+            x, (value, terms, missed) = best, here
+            active = equal | (missed > 0)
         if np.all(missed <= ROUNDING * terms) or not np.any(active):
             break
         # violated inequalities are aimed slightly inside

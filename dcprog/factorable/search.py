@@ -515,9 +515,9 @@ class GlobalSearch:
         bool
             True if it is feasible.
         """
-        point = self.problem.at(x)
+        point = self._settled(x)
         if point.missed <= FEASIBLE and not self.problem.is_defined(point.x):
-            moved = filter(self.problem.is_defined, inside(self.problem, x))
+            moved = filter(self.problem.is_defined, inside(self.problem, point.x))
             defined = next((p for p in map(self.problem.at, moved) if p.is_feasible), None)
             if defined is None:
                 return False
@@ -530,6 +530,19 @@ class GlobalSearch:
         if feasible and (self.best is None or point.value < self.best.value):
             self.best = point
         return feasible
+
+    def _settled(self, x: Array) -> Point:
+        """A point moved to where every row holds but for rounding, or as it is if it misses less.
+
+        A row counts relative to its own terms there: relative to the largest of a vector's terms,
+        as its violation is measured, an entry near 0 may be missed by much of its own.
+        """
+        problem = self.problem
+        point = problem.at(x)
+        if point.is_exact and np.all((x >= problem.lo) & (x <= problem.hi)):
+            return point
+        moved = problem.at(restored(problem, np.clip(x, problem.lo, problem.hi)))
+        return moved if moved.is_feasible and moved.missed <= point.missed else point
 
     @property
     def objective(self) -> float:
@@ -605,7 +618,8 @@ class GlobalSearch:
         """Bounds of all columns at all points that may be better; None if no point may be."""
         terms, lo, hi = self.problem.terms, self.problem.lo, self.problem.hi
         ranges = terms.ranges(lo[None], hi[None])
-        if np.any(lo > hi) or ranges.empty[0] or self.problem.contradicted:
+        none = ranges.empty[0] or self.problem.is_empty(lo[None], hi[None])[0]
+        if np.any(lo > hi) or none or self.problem.contradicted:
             return None
         if np.array_equal(lo, hi) and self.note(lo):
             return None
@@ -733,14 +747,12 @@ class GlobalSearch:
         feasible = np.flatnonzero(missed <= 0)
         for k in feasible[np.argsort(value[feasible], kind="stable")[:CHALLENGED]]:
             self.note(x[k])
-        if self.best is not None and not self.best.is_exact:
-            self.note(restored(problem, self.best.x))
         nearest = np.argsort(missed, kind="stable")
         groups = [nearest[:count] for count in NEAREST]
         low = [group[np.argsort(value[group], kind="stable")[:CHALLENGED]] for group in groups]
         for k in np.unique(np.concatenate(low)):
             if missed[k] > 0:
-                self.note(restored(problem, x[k]))
+                self.note(x[k])
 
     @property
     def is_wrong(self) -> bool:
@@ -856,7 +868,7 @@ class GlobalSearch:
         if primal < built.seen:
             built.seen = primal
             x = built.point(model.getBestSol())
-            taken = self.note(restored(self.problem, x)) or self.note(x)
+            taken = self.note(x)
             self._candidate = None if taken else x
         if self._exact < self.lower - ROUNDING * abs(self.lower):
             self.lower = -np.inf  # the point refutes the bound of an earlier, coarser tree

@@ -449,6 +449,11 @@ def extended(atom: cp.Expression, args: Sequence[Array], edge: float = EDGE) -> 
     return here + _behind_outputs(atom, beyond)
 
 
+def inside(atom: cp.Expression, args: Sequence[Array]) -> Array:
+    """The atom's value where its arguments are moved to the edge of its domain if outside."""
+    return np.asarray(evaluate(atom, interior(atom, args, edge=0.0)), dtype=float)
+
+
 def _behind_outputs(atom: Any, terms: Any) -> Any:
     """For each output of the atom, the sum of the terms of the entries it is computed from."""
     if atom.size == 1:

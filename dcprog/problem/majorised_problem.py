@@ -438,6 +438,11 @@ class MajorisedProblem:
         self.points.load(x)
         return float(np.sum(Values().array(self.frame.node)))
 
+    def inside(self, x: Array) -> float:
+        """The objective with arguments outside a domain moved to its edge."""
+        self.points.load(x)
+        return float(np.sum(self.context.values_inside().array(self.frame.node)))
+
     def is_finite(self, x: Array) -> bool:
         """True if every node of the user's problem is inside its domain, as cvxpy evaluates it."""
         self.points.load(x)

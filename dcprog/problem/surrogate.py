@@ -425,13 +425,14 @@ class ProblemSurrogate:
         """The user's objective, in the user's sign.
 
         It is the exact objective also where F is extended beyond an infinite slope (√u at u = 0).
+        Outside the domain, where the extension is far lower, it is that at the edge if it is finite.
         """
-        values = self.majorised.at(x)
-        if self.majorised.context.edges:
-            exact = self.majorised.exact(x)
-            if not np.isnan(exact):  # rounding may have left the domain
-                return self.majorised.sign * exact
-        return self.majorised.sign * self.majorised.objective(values)
+        problem = self.majorised
+        value = problem.exact(x) if problem.context.edges else np.nan
+        if np.isnan(value):  # rounding may have left the domain
+            inside = problem.inside(x)
+            value = inside if np.isfinite(inside) else problem.objective(problem.at(x))
+        return problem.sign * value
 
     def bound(self) -> float:
         """The dual bound of the last subproblem, if the majorant has not changed since."""

@@ -11,7 +11,7 @@ from typing import Any
 import cvxpy as cp
 import numpy as np
 import pytest
-from cvxpy.atoms.elementwise.hyperbolic import asinh
+from cvxpy.atoms.elementwise.hyperbolic import asinh, sinh
 from cvxpy.atoms.elementwise.trig import cos, sin
 
 import dcprog as dc
@@ -140,6 +140,23 @@ def test_what_no_point_meets_is_infeasible() -> None:
     assert bound.status == "infeasible"
     assert bound.value == np.inf
     assert bound.x is None
+
+
+def test_infeasible_by_ranges_is_said_where_ranges_of_the_objective_are_infinite() -> None:
+    x = cp.Variable(3)
+    far = cp.square(cp.xexp(0.02 * x[1] + 2.2 * x[2]))
+    rows = [cp.sum_squares(x) <= 89.2**2, x[2] >= 90.092]
+    bound = dc.lower_bound(cp.Problem(cp.Minimize(-far), rows))
+    assert (bound.status, bound.value) == ("infeasible", np.inf)
+
+
+def test_a_point_is_inside_its_bounds_beside_entries_of_other_sizes() -> None:
+    x, y = cp.Variable(2), cp.Variable()
+    rise = sinh(0.9 * x[1] + 0.9 * y / 1e-6 + 0.6 * x[0])
+    lower, upper = np.array([0, -1.66]), np.array([2.18, 1])
+    limits = [cp.quad_over_lin(y, 1.0) <= 1e-12, lower <= x, x <= upper]
+    bound = dc.lower_bound(cp.Problem(cp.Minimize(1.1 * rise), limits))
+    assert np.all((bound.variables[x] >= lower) & (bound.variables[x] <= upper))
 
 
 def test_the_problem_is_left_as_it_was() -> None:

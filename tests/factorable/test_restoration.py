@@ -41,3 +41,15 @@ def test_a_bound_of_a_set_in_two_parts_is_below_both(seconds: float) -> None:
     )
     bound = dc.lower_bound(problem, time_limit=seconds, start={a: 0.0, b: 0.0})
     assert bound.value <= -0.00774907
+
+
+def test_a_constraint_missed_on_the_way_is_none_to_be_met_as_an_equation() -> None:
+    # the steeper one holds where the other one does, and both are missed at the start
+    x = cp.Variable(bounds=[-2, 2])
+    steep = cp.multiply(cp.power(cp.abs(x), 0.25), cp.power(x + 2.06, 0.75))
+    limits = np.array([4.18e-7, 0.30845])
+    problem = FactorableProblem(
+        cp.Problem(cp.Minimize(x), [cp.hstack([cp.square(x), steep]) <= limits])
+    )
+    found = restored(problem, np.array([-0.0015]))
+    assert abs(found[0]) <= np.sqrt(limits[0]) * (1 + 1e-9)

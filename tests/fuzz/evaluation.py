@@ -108,7 +108,8 @@ class Evaluation:
 
     def size(self, x: Array) -> float:
         """What the objective's terms add up to, but never less than a thousandth of usual."""
-        usual = [self._total(p) for p in self.points]
+        totals = [self._total(p) for p in self.points]
+        usual = [total for total in totals if total > 0]  # outside the domain it is 0
         return max(self._total(x), 1e-3 * float(np.median(usual)) if usual else 0.0)
 
     def _total(self, x: Array) -> float:

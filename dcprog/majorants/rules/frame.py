@@ -33,7 +33,7 @@ from dcprog.foundation.errors import NotMajorizable
 from dcprog.foundation.tolerances import SUMMED
 from dcprog.majorants.affine import Box
 from dcprog.majorants.atoms import entry
-from dcprog.majorants.tree import Values, extended, nodes, short
+from dcprog.majorants.tree import Values, extended, inside, nodes, short
 
 # ----------------------------------------------------------------------------------------------
 # the state shared by a whole majorant
@@ -146,6 +146,10 @@ class Context:
         return Values(
             self.definitions, extensions=extensions, edge=edge, sizes=self.sizes, **options
         )
+
+    def values_inside(self) -> Values:
+        """Values with the arguments of atoms with an edge moved to where they are defined."""
+        return Values(extensions={key: partial(inside, node) for key, node in self.edges.items()})
 
     def measure(self, roots: Iterable[cp.Expression], values: Values) -> None:
         """Raise the sizes for edges and products to those of the arguments at a point.
