@@ -475,10 +475,16 @@ def starts_at_edge(atom: cp.Expression, values: Values, share: float) -> bool:
     )
 
 
-def falls_at(atom: cp.Expression, values: Values, depth: float) -> bool:
-    """True if an entry is within `depth` times the arguments' size of an edge with value −∞."""
+def limit_at(atom: cp.Expression, values: Values, depth: float) -> Array | None:
+    """The atom's value with its limit, −∞ or ∞, where it is beside an edge; None if it is not.
+
+    Entries count that are within `depth` times the arguments' size of an edge without finite value.
+    """
     known = edge_of(atom)
     if known is None or not known.bottomless:
-        return False
-    least = (np.min(known.depth(values.array(arg)), initial=np.inf) for arg in atom.args)
-    return bool(min(least) <= depth * values.size(atom))
+        return None
+    near = [known.depth(values.array(arg)) <= depth * values.size(atom) for arg in atom.args]
+    if not any(map(np.any, near)):
+        return None
+    limit = -np.inf if atom.is_atom_concave() else np.inf
+    return np.where(near[0] if isinstance(atom, Elementwise) else True, limit, values.array(atom))

@@ -17,7 +17,7 @@ from dcprog.foundation.deadline import Deadline
 from dcprog.foundation.errors import SubproblemError, UnfitSolver
 from dcprog.foundation.tolerances import DIFFERENCE, FEASIBLE, JUMP, STILL, TIGHT, TOL
 from dcprog.majorants.feasibility import Miss
-from dcprog.majorants.tree import Values, falls_at, nodes, short, starts_at_edge
+from dcprog.majorants.tree import Values, limit_at, nodes, short, starts_at_edge
 from dcprog.problem.majorised_problem import MajorisedProblem
 from dcprog.problem.sizes import DECADE, Sizes
 from dcprog.problem.starts import Starts
@@ -425,7 +425,7 @@ class ProblemSurrogate:
         """The user's objective, in the user's sign.
 
         It is the exact objective also where F is extended beyond an infinite slope (√u at u = 0).
-        Outside the domain, where the extension is far lower, it is that at the edge if it is finite.
+        Outside the domain the extension is far lower: there it is the value at the edge, if finite.
         """
         problem = self.majorised
         value = problem.exact(x) if problem.context.edges else np.nan
@@ -509,9 +509,12 @@ class _ProblemDomain(Domain):
         """True if x is at an edge of the domain towards which the objective falls to −∞."""
         problem = self._problem
         problem.points.load(x)
-        values = problem.context.values()
-        extended = (n for n in nodes(problem.frame.node) if id(n) in problem.context.edges)
-        return any(falls_at(node, values, NEAR_BOTTOMLESS * EDGE) for node in extended)
+        values, limits = problem.context.values(), problem.context.values()
+        for node in nodes(problem.frame.node):
+            limit = limit_at(node, values, NEAR_BOTTOMLESS * EDGE)
+            if id(node) in problem.context.edges and limit is not None:
+                limits.assume(node, limit)
+        return problem.objective(limits) == -np.inf
 
     def cleared(self, x: Array) -> Array:
         """The point x with entries at rounding level set to 0."""

@@ -125,8 +125,8 @@ def check_history(
 ) -> None:
     """No step of the run rose, and the point is the best feasible one that it saw.
 
-    Rises count against F's terms, or the size that solvers resolve tol of, if that is larger; beside
-    an infinite slope that much may be lost as well, as a point is moved inside the domain.
+    Rises count against F's terms, or the size that solvers resolve tol of, if that is larger. That
+    much may be lost as well beside an infinite slope, as the point is moved inside the domain.
     """
     history = result.history
     rise = np.asarray(history.rise)

@@ -180,6 +180,14 @@ def test_a_logarithm_that_falls_off_is_unbounded(size: int) -> None:
     assert (result.status, result.value) == ("unbounded", np.inf)
 
 
+@pytest.mark.parametrize("floor", [cp.maximum, lambda a, b: cp.pos(a) ** 3 + b])
+def test_a_logarithm_that_falls_off_below_a_maximum_is_bounded(floor: Callable[..., Any]) -> None:
+    x = cp.Variable(nonneg=True)
+    result = solve(cp.Problem(cp.Minimize(floor(cp.log(x), -1) + x)), start={x: 0.0})
+    assert result.status != "unbounded"
+    assert result.value == pytest.approx(-1)
+
+
 @pytest.mark.parametrize("far", [1e3, 1e5, 1e7])
 def test_a_logarithm_above_zero_is_bounded_whatever_an_outlier_is(far: float) -> None:
     x = cp.Variable(bounds=[-5, 5])
