@@ -611,6 +611,9 @@ class GlobalSearch:
             if status != "inaccurate" or self._rounds + 1 == ROUNDS:
                 break
             self._rounds += 1
+        if self._is_least:
+            self.lower = self.objective
+            return "proved"
         self._floored = not self.is_closed
         return "proved" if self._floored and self.is_closed else status
 
@@ -622,6 +625,8 @@ class GlobalSearch:
         if np.any(lo > hi) or none or self.problem.contradicted:
             return None
         if np.array_equal(lo, hi) and self.note(lo):
+            return None
+        if self._is_least:
             return None
         if np.any(_is_endless(ranges.lo) | _is_endless(ranges.hi)):
             if self.best is None:
@@ -726,13 +731,28 @@ class GlobalSearch:
         """
         problem, point = self.problem, self._where
         assert point is not None
-        about = LAST_PLACES * np.abs(point.x)
-        near = problem.terms.ranges((point.x - about)[None], (point.x + about)[None])
-        least, largest = (side[0] for side in near.of(problem.objective))
+        least, largest = self._rounded(point.x)
         if not least <= point.value <= claim <= largest:
             raise WrongBound(point.x, problem.sign * point.value, problem.sign * claim)
         low, _ = problem.objective.range(lo[None], hi[None], outward=True)
         self.lower = min(float(low[0]), self._beyond)
+
+    def _rounded(self, x: Array) -> tuple[float, float]:
+        """The range of F at a point whose entries and terms are rounded."""
+        about, terms = LAST_PLACES * np.abs(x) + np.finfo(float).tiny, self.problem.terms
+        near = terms.ranges((x - about)[None], (x + about)[None])
+        low, high = self.problem.objective.range(near.lo, near.hi, outward=True)
+        return float(low[0]), float(high[0])
+
+    @property
+    def _is_least(self) -> bool:
+        """True if F's range ends at the best point, but for rounding: log(1 + |x|) at x = 0."""
+        if self.best is None:
+            return False
+        problem = self.problem
+        ranges = problem.terms.ranges(problem.lo[None], problem.hi[None])
+        low, _ = problem.objective.range(ranges.lo, ranges.hi, outward=True)
+        return bool(low[0] >= self._rounded(self.best.x)[0] > -np.inf)
 
     def _challenge(self, lo: Array, hi: Array) -> None:
         """Note the lowest ones of many points of the box, moved to the constraints."""

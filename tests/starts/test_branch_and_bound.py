@@ -151,3 +151,27 @@ def test_atoms_of_many_entries_are_refused_before_they_are_translated() -> None:
     assert refusal == f"an atom has more than {MOST_COLUMNS} entries"
     few = cp.Problem(cp.Minimize(cp.sum(cp.minimum(cp.abs(x), 1))), [x <= 2])
     assert BranchAndBound().refusal(ProblemSurrogate(few)) is None
+
+
+@pytest.mark.parametrize("factor", [1.0, 1e-9])
+def test_a_value_at_the_end_of_its_range_is_the_optimum(factor: float) -> None:
+    x = cp.Variable(2, bounds=[-3, 3])
+    product = x[0] * x[1]
+    for loss in (
+        cp.log(1 + factor * cp.pos(x[0] + x[1] - 1) / (0.5 + cp.abs(x[0]))),
+        cp.log(1 + factor * cp.pos(product) / (1 + cp.abs(product))),
+    ):
+        result = dc.solve(cp.Problem(cp.Minimize(loss)))
+        assert (result.status, result.value) == ("converged", 0)
+
+
+def test_a_value_near_the_end_of_its_range_is_not() -> None:
+    x = cp.Variable(bounds=[-3, 3])
+    search = GlobalSearch(
+        FactorableProblem(cp.Problem(cp.Minimize(cp.log(1 + cp.abs(x))))), 1e-9, lambda *_: None
+    )
+    search.note(np.array([1e-12]))
+    assert search.run(0.0) != "proved"
+    search.note(np.array([0.0]))
+    assert search.run(0.0) == "proved"
+    assert search.lower == 0

@@ -17,6 +17,7 @@ import numpy as np
 import scipy.sparse as sp
 from cvxpy import settings as s
 from cvxpy.atoms.atom import Atom
+from cvxpy.atoms.quad_form import QuadForm
 from cvxpy.constraints import NonNeg, NonPos, Zero
 from cvxpy.cvxcore.python.canonInterface import get_parameter_vector
 from cvxpy.error import DPPError, SolverError
@@ -573,9 +574,14 @@ def _pace(answer: Solution) -> float | None:
 
 def _chain(problem: cp.Problem, solver: str) -> Any:
     """The chain of reductions of a problem to a solver's data."""
+    # cvxpy 1.9 cannot take xᵀPx of a convex x, as of [Az − b]₊, into a quadratic objective
+    composed = QuadForm in problem.atoms() and _has_composed_form(problem.objective.args[0])
+    options = {"use_quad_obj": not composed}
     try:
         with failures(solver, let=(DPPError, SolverError)):
-            chain = resolve_and_build_chain(problem, solver=solver, enforce_dpp=True)
+            chain = resolve_and_build_chain(
+                problem, solver=solver, enforce_dpp=True, solver_opts=options
+            )
     except DPPError as error:
         raise UnfitSolver(
             "the convex subproblem is not DPP, most likely because a variable's bounds hold a "
@@ -587,6 +593,12 @@ def _chain(problem: cp.Problem, solver: str) -> Any:
             "Leave solver=None to have one chosen."
         ) from error
     return with_direct_formatting(chain)
+
+
+def _has_composed_form(node: cp.Expression) -> bool:
+    if isinstance(node, QuadForm) and not node.args[0].is_affine():
+        return True
+    return any(map(_has_composed_form, node.args))
 
 
 def _applied(chain: Any, problem: cp.Problem) -> Any:

@@ -233,3 +233,15 @@ def test_a_cached_solver_is_set_up_anew_for_entries_at_other_places() -> None:
     moved = {**data, "P": sp.csc_array(P)}
     expected = fresh._call(moved, 1e-9, None).x
     assert compiled._call(moved, 1e-9, None).x == pytest.approx(expected, abs=1e-6)
+
+
+@pytest.mark.parametrize("solver", ["CLARABEL", "ECOS", "SCS"])
+def test_a_quadratic_form_of_a_convex_argument(solver: str) -> None:
+    z, matrix = cp.Variable(3), np.eye(40) + 0.1
+    slack = cp.Variable(40, nonneg=True)
+    composed = cp.Problem(cp.Minimize(cp.quad_form(cp.pos(1 - X @ z), matrix) + cp.sum_squares(z)))
+    plain = cp.Problem(
+        cp.Minimize(cp.quad_form(slack, matrix) + cp.sum_squares(z)), [slack >= 1 - X @ z]
+    )
+    plain.solve(solver="CLARABEL")
+    assert solve(composed, solver) == pytest.approx(plain.value, rel=1e-6)
