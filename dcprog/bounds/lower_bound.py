@@ -157,8 +157,7 @@ def problem_bound(
     real = problem if form is None else form.problem
     search = _resumed(real, start, box)
     if search is None:
-        factorable = FactorableProblem(real, box)
-        search = GlobalSearch(factorable, gap, local_search(factorable, solve))
+        search = _begun(FactorableProblem(real, box), gap)
         if start is not None:
             _begin(search, start, form)
 
@@ -168,6 +167,16 @@ def problem_bound(
     search.gap = gap
     search.report = lambda: callback is not None and callback(report())
     return report(search.run(time_limit))
+
+
+def _begun(problem: FactorableProblem, gap: float) -> GlobalSearch:
+    """A new search, whose points the loop improves."""
+
+    def note(x: Array) -> None:
+        search.note(x, trusted=True)
+
+    search = GlobalSearch(problem, gap, local_search(problem, solve, note))
+    return search
 
 
 def _resumed(

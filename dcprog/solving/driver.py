@@ -32,6 +32,7 @@ from dcprog.solving.race import optima, planned, race, winner
 from dcprog.solving.task import GENERIC, Spec, task_of
 from dcprog.solving.trivial import triviality
 from dcprog.solving.whole_numbers import solve_whole
+from dcprog.starts.effort import EFFORTS
 
 logger = logging.getLogger("dcprog")
 
@@ -205,7 +206,8 @@ def solve(
         options: dict[str, Any] = {"solver": solver, "solver_options": solver_options, "tol": tol}
         options |= {"max_iter": max_iter, "callback": callback, "polish": polish}
         with visible(verbose):
-            result = solve_whole(way.problem, solve, start, settings, options)
+            work = EFFORTS.get(effort, EFFORTS["default"]).work
+            result = solve_whole(way.problem, solve, start, settings, options, work)
         result, _ = way.back(result, {})
         publish(problem, result, {}, feasible=result.relative_violation <= FEASIBLE)
         return result

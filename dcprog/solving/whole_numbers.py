@@ -29,6 +29,7 @@ from dcprog.solving.task import is_list, known_values, numbers
 from dcprog.starts.branch_and_bound import GAP
 
 Loop = Callable[..., Result]
+Note = Callable[[Array], object]
 # Boxes, each RADIUS times as far as the best point of the last one; after ten F falls for ever.
 BOXES = 10
 
@@ -86,14 +87,24 @@ class Held:
         return self._points.pack(arrays)
 
 
-def _looped(held: Held, start: Any, loop: Loop, options: dict[str, Any]) -> Result | None:
-    """The loop's result; None where no rule takes the problem, or no variable is left."""
+def _looped(
+    held: Held, start: Any, loop: Loop, options: dict[str, Any], note: Note
+) -> Result | None:
+    """The loop's result; None where no rule takes the problem, or no variable is left.
+
+    Raises
+    ------
+    KeyboardInterrupt
+        The loop was interrupted; the point that it had reached is noted.
+    """
     if not held.problem.variables():
         return None
     try:
         result = loop(held.problem, start=start, n_starts=1, **options)
     except (SubproblemError, NotMajorizable, ValueError):  # the last: a point without a slope
         return None
+    if result.variables and result.status == "interrupted":
+        note(held.whole(result.variables))
     if result.status == "interrupted":
         raise KeyboardInterrupt
     return result if result.variables else None
@@ -112,7 +123,7 @@ def _limit(seconds: float) -> dict[str, Any]:
 
 
 def local_search(
-    problem: FactorableProblem, loop: Loop
+    problem: FactorableProblem, loop: Loop, note: Note
 ) -> Callable[[Array | None, float], Array | None]:
     """A function that improves points: the loop on the continuous part, whole numbers held.
 
@@ -121,6 +132,8 @@ def local_search(
     problem : FactorableProblem
     loop : callable
         :func:`dcprog.solve`.
+    note : callable
+        Called with the point that the loop has reached when it is interrupted.
 
     Returns
     -------
@@ -136,7 +149,7 @@ def local_search(
         start = "convex" if x is None else held.start(x)
         options: dict[str, Any] = {} if x is None else {"max_iter": HASTY}
         with _unasked(problem):
-            result = _looped(held, start, loop, {**_limit(seconds), **options})
+            result = _looped(held, start, loop, {**_limit(seconds), **options}, note)
         if result is None or not (
             result.status == "converged" or result.relative_violation <= FEASIBLE
         ):
@@ -147,7 +160,12 @@ def local_search(
 
 
 def solve_whole(
-    problem: cp.Problem, loop: Loop, start: Any, settings: Settings, options: dict[str, Any]
+    problem: cp.Problem,
+    loop: Loop,
+    start: Any,
+    settings: Settings,
+    options: dict[str, Any],
+    work: float,
 ) -> Result:
     """Solve a problem with integer or boolean variables.
 
@@ -164,13 +182,17 @@ def solve_whole(
         constraints have a tolerance in the search, which may leave a gap of a few millionths.
     options : dict
         Of the loop: solver, and so on.
+    work : float
+        Where variables have no bounds, each box is searched until so much work, in the unit of
+        :class:`~dcprog.starts.effort.Effort`, finds no lower point.
 
     Returns
     -------
     Result
         ``converged`` is proved: no feasible point is lower by more than ``tol`` of the terms, or by
         1e-5 of them where the tree has ended and the constraints' tolerance leaves that. For
-        variables without bounds it may hold in a box only, which the message names.
+        variables without bounds it may hold in a box only, which the message names; ``max_iter``
+        if the search of a box was given up.
 
     Raises
     ------
@@ -180,7 +202,11 @@ def solve_whole(
     begun = time.perf_counter()
     end = np.inf if settings.time_limit is None else begun + settings.time_limit
     factorable, said = FactorableProblem(problem), ""
-    search = GlobalSearch(factorable, settings.tol, local_search(factorable, loop))
+
+    def note(x: Array) -> None:
+        search.note(x, trusted=True)
+
+    search = GlobalSearch(factorable, settings.tol, local_search(factorable, loop, note))
     for x in _given(factorable, start):
         search.note(x)
     try:
@@ -190,18 +216,18 @@ def solve_whole(
         if search.best is None and status == "finished":
             raise
         if status == "finished":
-            search, status, said = _in_boxes(search, ends, end)
+            search, status, said = _in_boxes(search, ends, end, work)
     if search.best is None:
         outcome = status if status in ("infeasible", "interrupted") else "no_feasible_point"
         run = Run.without_steps(None, factorable.sign * np.inf, outcome, _said(search))
         return _told(run, begun)
     held = Held(factorable, search.best.x)
     try:
-        result = _looped(held, held.start(search.best.x), loop, options)
+        result = _looped(held, held.start(search.best.x), loop, options, note)
     except KeyboardInterrupt:
         result, status = None, "interrupted"
     if result is not None:
-        search.note(held.whole(result.variables), trusted=True)
+        note(held.whole(result.variables))
     if search.is_wrong:  # the loop's point lies below the bound
         status, search.lower = "inaccurate", -np.inf
     status = _closed(search, status)
@@ -225,25 +251,32 @@ def _ends(search: GlobalSearch, loop: Loop, end: float) -> tuple[list[Array], st
         ``finished``, ``interrupted`` or ``time_limit``.
     """
     problem, ends = search.problem, list[Array]()
+
+    def note(x: Array) -> None:
+        ends.append(x)
+        search.note(x, trusted=True)
+
     for bound in (problem.lo, problem.hi):
         held = Held(problem, np.where(problem.whole & np.isfinite(bound), bound, 0.0))
         try:
             with _unasked(problem):
-                result = _looped(held, "convex", loop, _limit(end - time.perf_counter()))
+                result = _looped(held, "convex", loop, _limit(end - time.perf_counter()), note)
         except KeyboardInterrupt:
             return ends, "interrupted"
         if result is not None:
-            ends.append(held.whole(result.variables))
-            search.note(ends[-1], trusted=True)
+            note(held.whole(result.variables))
     return ends, "finished" if time.perf_counter() < end else "time_limit"
 
 
-def _in_boxes(search: GlobalSearch, ends: list[Array], end: float) -> tuple[GlobalSearch, str, str]:
+def _in_boxes(
+    search: GlobalSearch, ends: list[Array], end: float, work: float
+) -> tuple[GlobalSearch, str, str]:
     """Searches of boxes around 0, for variables that neither constraints nor the best value bound.
 
     The first box reaches to RADIUS times the largest such entry of the given ends, others to that
     of the best point, whose entries say nothing at first: in a product with 0 they may be anything.
-    Points outside may be lower: no bound holds.
+    Points outside may be lower: no bound holds. A box is given up after `work` without a lower
+    point.
 
     Returns
     -------
@@ -263,7 +296,8 @@ def _in_boxes(search: GlobalSearch, ends: list[Array], end: float) -> tuple[Glob
         reach = RADIUS * size
         away = np.where(loose, reach, np.inf)
         boxed = FactorableProblem(problem.problem, (-away, away))
-        search = GlobalSearch(boxed, search.gap, lambda x, seconds: None)
+        patience = work / len(boxed.terms)
+        search = GlobalSearch(boxed, search.gap, lambda x, seconds: None, patience=patience)
         for x in (lowest.x, *ends):
             search.note(np.clip(x, -away, away), trusted=True)
         status = _closed(search, search.run(max(end - time.perf_counter(), 0.0)))
@@ -276,6 +310,8 @@ def _in_boxes(search: GlobalSearch, ends: list[Array], end: float) -> tuple[Glob
     status = "proved" if status == "infeasible" else status
     known = "no point is lower" if status == "proved" else "lower points are not excluded"
     said = f"{name} has no bounds: {known} within {reach:.3g} of 0, after {nodes} nodes of SCIP"
+    if status == "stopped":
+        said += ", which is the limit of work; effort='high' and bounds go further"
     return search, status, said
 
 
@@ -290,7 +326,7 @@ STATUS = {
     "inaccurate": "solver_failed",
     "time_limit": "time_limit",
     "interrupted": "interrupted",
-    "stopped": "interrupted",
+    "stopped": "max_iter",
 }
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from dataclasses import replace
 from itertools import combinations, count, product
 from typing import Any
 
@@ -12,6 +13,7 @@ import pytest
 from cvxpy.atoms.elementwise.trig import sin
 
 import dcprog as dc
+from dcprog.factorable.problem import FactorableProblem
 from dcprog.solving import whole_numbers
 
 
@@ -158,6 +160,31 @@ def test_a_time_limit_asks_for_no_bounds() -> None:
     result = dc.solve(two_wells())
     assert result.status == "converged"
     assert result.value == pytest.approx(-1.0)
+
+
+def test_a_box_of_variables_without_bounds_is_given_up_after_much_work() -> None:
+    x, z = cp.Variable(), cp.Variable(boolean=True)
+    wells = cp.minimum(cp.square(x - 1e4) - 5, 0) + cp.minimum(cp.square(x) - 1, 0)
+    result = dc.solve(cp.Problem(cp.Minimize(z * wells)), time_limit=60.0)
+    assert result.status == "max_iter"
+    assert result.value == pytest.approx(-5.0)
+    assert "lower points are not excluded" in result.message
+    assert "the limit of work" in result.message
+
+
+def test_ctrl_c_in_a_loop_keeps_the_point_that_it_has_reached() -> None:
+    x, z = cp.Variable(), cp.Variable(boolean=True)
+    square = cp.minimum(cp.square(x - 500), 2) + cp.square(x - 499)
+    problem = FactorableProblem(cp.Problem(cp.Minimize(z * square)))
+
+    def interrupted(*given: Any, **named: Any) -> dc.Result:
+        return replace(dc.solve(*given, **named), status="interrupted")
+
+    noted = list[Any]()
+    improve = whole_numbers.local_search(problem, interrupted, noted.append)
+    with pytest.raises(KeyboardInterrupt):
+        improve(problem.points.pack({x.id: np.array(490.0), z.id: np.array(1.0)}), 10.0)
+    assert [problem.at(point).value for point in noted] == pytest.approx([0.5])
 
 
 def test_a_product_of_a_boolean_that_falls_without_end_asks_for_bounds() -> None:
