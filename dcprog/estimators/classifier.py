@@ -102,7 +102,8 @@ class Classifier(ClassifierMixin, DeclaredEstimator):
         """The reason why the scores tell no probabilities, None if they do."""
         return (
             f"the loss of {type(self).__name__} is no function of the logistic loss, as 'logistic' "
-            f"and 'capped_logistic' of RobustClassifier are: {CALIBRATE}"
+            "and, for two classes, 'capped_logistic' of RobustClassifier are (for k classes a cap "
+            f"must be above k·log 2): {CALIBRATE}"
         )
 
     def _multiplier(self) -> float:
@@ -453,7 +454,10 @@ class RobustClassifier(LinearClassifier, CoefficientInference, RobustEstimator):
                     f"{CALIBRATE}"
                 )
         if not isinstance(transform, trim_of) and not has_finite_odds(transform, k):
-            return f"the loss is truncated so low that scores are infinite at any odds: {CALIBRATE}"
+            return (
+                f"the loss is truncated so low that scores are infinite at any odds of {k} classes "
+                f"(a cap must be above {k * np.log(2):.3g}): {CALIBRATE}"
+            )
         return None
 
     def _is_logistic(self) -> bool:

@@ -142,11 +142,11 @@ def _least_curvature(risk: Risk) -> float:
     are.
     """
     pieces, (n, p) = risk.base.pieces, risk.rows.shape
-    kept = risk.transform.is_linear and not risk.transform.is_joint and risk.aggregate != "max"
+    kept = risk.transform.is_linear and risk.aggregate != "max"
     if not kept or pieces is None or not min(pieces.quadratic) > 0 or n * p > COPIED or p > LARGEST:
         return 0.0
-    factor = 2 * min(pieces.quadratic) * float(risk.transform.slope(np.ones(())))
-    weights = factor * _row_weights(risk)
+    slope = float(np.min(risk.transform.slope(np.ones(risk.n_groups))))
+    weights = 2 * min(pieces.quadratic) * slope * _row_weights(risk)
     rows = np.asarray(risk.rows @ np.eye(p))
     gram = rows.T @ (weights[:, None] * rows)
     gram[np.diag_indices(p)] += risk.penalty.parts().ridge * risk.penalized

@@ -165,8 +165,17 @@ def test_others_name_what_fits_probabilities() -> None:
     assert not hasattr(dc.RobustClassifier("no such loss"), "predict_proba")
     with pytest.raises(AttributeError) as hidden:
         _ = make_pipeline(dc.RobustClassifier()).predict_proba
-    assert "as 'logistic' and 'capped_logistic' of RobustClassifier" in str(hidden.value.__cause__)
+    reason = str(hidden.value.__cause__)
+    assert "as 'logistic' and, for two classes, 'capped_logistic' of RobustClassifier" in reason
     assert hasattr(dc.RobustClassifier("logistic"), "predict_proba")
+
+
+def test_of_three_classes_the_reason_tells_which_cap_is_enough() -> None:
+    model = dc.RobustClassifier("capped_logistic", n_starts=1).fit(*load_iris(return_X_y=True))
+    with pytest.raises(AttributeError, match=r"of 3 classes \(a cap must be above 2\.08\)"):
+        _ = model.predict_proba
+    higher = dc.RobustClassifier(dc.cap(dc.logistic(), 2.1), n_starts=1)
+    assert hasattr(higher.fit(*load_iris(return_X_y=True)), "predict_proba")
 
 
 def test_a_cap_of_twice_the_loss_at_0_is_the_least() -> None:

@@ -191,6 +191,9 @@ def test_the_theorems_of_a_problem(name: str) -> None:
 def test_the_modulus_is_that_of_the_hessian() -> None:
     ridge = dc.which_theorem(squares(0.5 * dc.l2(0.1) + dc.mcp(1.0)))
     assert ridge.modulus == pytest.approx(np.linalg.eigvalsh(2 * X.T @ X)[0] + 0.05)
+    rows, trimmed = dc.residual_rows(X, TARGETS), dc.trim(dc.square(), 0.0)
+    by_nothing = dc.which_theorem(dc.Risk.from_loss(rows, trimmed))
+    assert by_nothing.modulus == dc.which_theorem(dc.Risk.from_loss(rows, dc.square())).modulus > 1
     x = cp.Variable(3)
     bowl = cp.sum_squares(X @ x - TARGETS) + 0.5 * cp.sum_squares(x)
     problem = cp.Problem(cp.Minimize(bowl - cp.norm(x)), [x <= 1, x >= -1])
