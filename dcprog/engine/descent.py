@@ -45,6 +45,8 @@ SHARES = (1.0, TO_BOUNDARY, 0.5)
 
 Point = tuple[Array, float]  # with its value
 
+STEEP = "the objective is lower where its slopes are too steep to be followed"
+
 # Why a run has converged, with the evidence for it.
 CRITICAL = "the criticality gap is within tolerance ({})"
 
@@ -176,6 +178,8 @@ class _Descent:
                 raise
             told = str(stop) or "stopped by Ctrl-C; this is the best point so far"
             status, message = "interrupted", told
+        if status == "converged" and self._is_hidden():
+            status, message = "solver_failed", f"{STEEP} ({message})"
         if self.settings.verbose:
             logger.info("%-11.11s %s: %s", self.settings.label, status, message)
         end = self.last if status == "converged" else self._best_point()
@@ -192,6 +196,17 @@ class _Descent:
             self.surrogate.domain.mode,
             solved=tuple(self.solved),
         )
+
+    def _is_hidden(self) -> bool:
+        """True if the declared F is lower at an earlier point, and F without its slopes is higher.
+
+        Nearer 0 than where infinite slopes are left, F may be far below what is minimised.
+        """
+        if self.best is None:
+            return False
+        lower = self.surrogate.facts.sign * (self.last.value - self.best.value)
+        higher = guarded(self.surrogate.value, self.best.x) - self.value
+        return min(lower, higher) > ACCEPT * self.slack and bool(np.isfinite(higher))
 
     def _best_point(self) -> Entry:
         """The last point, or an earlier one that meets the constraints and is better or alone."""

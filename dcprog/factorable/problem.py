@@ -10,6 +10,7 @@ from functools import cached_property
 import cvxpy as cp
 import numpy as np
 import numpy.typing as npt
+from scipy.optimize import lsq_linear
 
 from dcprog.factorable.terms import Power, Product, Ranges, Row
 from dcprog.factorable.translation import Translation
@@ -637,19 +638,18 @@ def _restored(problem: FactorableProblem, x: Array) -> Array:
             unit = np.where(terms > 0, terms, 1.0)
         missed = np.where(equal, np.abs(value), np.maximum(value, 0.0))
         worst = float(np.max(missed / unit, initial=0.0))
+        near = value > -LEAST_SIZE * terms  # no step may lead far beyond those that hold
         if worst < least:
-            best, least, here = x, worst, (value, terms, missed)
-            active |= missed > 0
-        elif np.isinf(least) or np.array_equal(active, equal | (here[-1] > 0)):
+            best, least = x, worst
+        elif not np.any(near & ~active):
             break
-        else:  # inequalities that were missed hold now, and need not be equations
-            x, (value, terms, missed) = best, here
-            active = equal | (missed > 0)
-        if np.all(missed <= ROUNDING * terms) or not np.any(active):
+        active |= near
+        if np.all(missed <= ROUNDING * terms):
             break
         # violated inequalities are aimed slightly inside
         aim = value[active] + np.where(equal[active], 0.0, ROUNDING * terms[active])
-        x = _step(problem, [r for r, a in zip(rows, active, strict=True) if a], x, size, aim)
+        held = [r for r, a in zip(rows, active, strict=True) if a]
+        x = _step(problem, held, equal[active], x, size, aim)
     return best
 
 
@@ -679,25 +679,61 @@ def inside(problem: FactorableProblem, x: Array) -> list[Array]:
         rows = [problem.domain[k] for k in least]
         size = problem.coordinate_sizes(x)
         aims = [value[least] + depth * terms[least] for depth in DEPTHS]
-        return [_step(problem, rows, x, size, aim) for aim in aims] if rows else []
+        equal = np.zeros(len(rows), dtype=bool)
+        return [_step(problem, rows, equal, x, size, aim) for aim in aims] if rows else []
 
 
-def _step(problem: FactorableProblem, rows: list[Row], x: Array, size: Array, aim: Array) -> Array:
-    """The point after the shortest step that lowers the rows by `aim`, to first order."""
+def _step(
+    problem: FactorableProblem,
+    rows: list[Row],
+    equal: npt.NDArray[np.bool_],
+    x: Array,
+    size: Array,
+    aim: Array,
+) -> Array:
+    """The point after the shortest step that lowers the rows by `aim` or more, to first order.
+
+    Equations are lowered by `aim` itself.
+    """
     free = ~problem.whole & (problem.lo < problem.hi)
     slopes = _slopes(problem, rows, x, size)
     for _ in range(x.size + 1):
         move = np.zeros(x.size)
         moves = slopes[:, free] * size[free]
-        if not (np.all(np.isfinite(moves)) and np.any(free)):
+        if not (np.all(np.isfinite(moves)) and np.all(np.isfinite(aim)) and np.any(free)):
             return x
-        move[free] = size[free] * np.linalg.lstsq(moves, -aim, rcond=KNOWN_DIGITS)[0]
+        move[free] = size[free] * _shortest(moves, equal, aim)
         outward = free & ((x + move < problem.lo) | (x + move > problem.hi))
         stuck = outward & (np.clip(x + move, problem.lo, problem.hi) == x)
         if not np.any(stuck):
             break
         free &= ~stuck
     return np.clip(x + move, problem.lo, problem.hi)
+
+
+def _shortest(slopes: Array, equal: npt.NDArray[np.bool_], aim: Array) -> Array:
+    """The shortest z with slopes·z = −aim in equations and at most that elsewhere.
+
+    Least squares of all as equations where there is none, but for rounding.
+
+    References
+    ----------
+    Lawson and Hanson (1974), Solving least squares problems, chapter 23 (least distance).
+    """
+    plain = np.asarray(np.linalg.lstsq(slopes, -aim, rcond=KNOWN_DIGITS)[0], dtype=float)
+    largest, norms = np.max(np.abs(aim)), np.linalg.norm(slopes, axis=1)
+    if np.all(equal) or largest == 0:
+        return plain
+    rows = np.column_stack([-slopes, aim / largest])[norms > 0] / norms[norms > 0, None]
+    rows = np.vstack([rows, -rows[equal[norms > 0]]])
+    if not np.all(np.isfinite(rows)):
+        return plain
+    top = np.append(np.zeros(plain.size), 1.0)
+    # scipy 1.17's nnls frees memory twice where slopes are near the smallest numbers
+    weights = lsq_linear(rows.T, top, (0, np.inf), method="bvls", tol=ROUNDING).x
+    short: Array = rows.T @ weights
+    height = 1 - short[-1]
+    return largest * short[:-1] / height if height > KNOWN_DIGITS else plain
 
 
 def _values(problem: FactorableProblem, rows: list[Row], x: Array) -> tuple[Array, Array]:

@@ -33,7 +33,14 @@ from dcprog.foundation.arrays import Array
 from dcprog.foundation.deadline import interrupts_held
 from dcprog.foundation.errors import NotBoundable, WrongBound
 from dcprog.foundation.progress_log import logger
-from dcprog.foundation.tolerances import FEASIBLE, LAST_PLACES, ROUNDING, SQUARABLE
+from dcprog.foundation.tolerances import (
+    ACCEPT,
+    FEASIBLE,
+    HALVINGS,
+    LAST_PLACES,
+    ROUNDING,
+    SQUARABLE,
+)
 from dcprog.majorants.feasibility import LEAST_SIZE
 from dcprog.majorants.tree import short
 
@@ -414,7 +421,7 @@ OTHER_WAYS = {
 }
 # A bound is checked with this many random points, with a quarter as many at ends of the box and
 # half as many towards the best point. Of the NEAREST ones to the constraints the lowest ones,
-# CHALLENGED of them, are moved to the constraints.
+# CHALLENGED of them, are moved to the constraints. Into so many parts a box is halved at most.
 CHALLENGES, CHALLENGED = 4096, 8
 NEAREST = 2 * CHALLENGED, CHALLENGES // 4
 # Seconds between lines of the log and calls of the callback.
@@ -663,11 +670,34 @@ class GlobalSearch:
                 lo, hi, start, loose, lambda a, b: problem.is_worse(a, b, self.objective)
             )
             ranges = problem.terms.ranges(lo[None], hi[None])
-            lo, hi = ranges.lo[0], ranges.hi[0]
+            lo, hi = self._by_parts(ranges.lo[0], ranges.hi[0], group & used)
             loose = loose[_is_endless(lo[loose]) | _is_endless(hi[loose])]
             if loose.size:
                 raise self._unbounded(int(loose[0]))
         return lo, hi
+
+    def _by_parts(self, lo: Array, hi: Array, used: npt.NDArray[np.bool_]) -> tuple[Array, Array]:
+        """The box of all columns, or a smaller one of the ranges on its parts.
+
+        Parts on which a used column has no finite bounds are halved. On the whole box the ranges of
+        the terms of x² − x + 1 add up to one across 0, where its logarithm has none.
+        """
+        problem, parts, done = self.problem, (lo[None], hi[None]), list[tuple[Array, Array]]()
+        widths = (hi - lo)[: problem.terms.size]
+        if not np.all(np.isfinite(widths)):
+            return lo, hi
+        for _ in range(HALVINGS):
+            if not 0 < len(parts[0]) <= CHALLENGES:
+                break
+            ranges = problem.terms.ranges(*parts)
+            kept = ~problem.is_worse(ranges.lo, ranges.hi, self.objective)
+            loose = kept & np.any((_is_endless(ranges.lo) | _is_endless(ranges.hi)) & used, axis=1)
+            done.append((ranges.lo[kept & ~loose], ranges.hi[kept & ~loose]))
+            parts = _halved(ranges.lo[loose], ranges.hi[loose], widths, problem.whole)
+        if len(parts[0]):
+            return lo, hi
+        lows, highs = (np.vstack(sides) for sides in zip(*done, strict=True))
+        return np.min(lows, axis=0, initial=np.inf), np.max(highs, axis=0, initial=-np.inf)
 
     def _unbounded(self, column: int) -> NotBoundable:
         problem = self.problem
@@ -746,13 +776,19 @@ class GlobalSearch:
 
     @property
     def _is_least(self) -> bool:
-        """True if F's range ends at the best point, but for rounding: log(1 + |x|) at x = 0."""
+        """True if F's range ends at the best point, but for rounding: log(1 + |x|) at x = 0.
+
+        Rounding under a root or a pole hides values far below the one at the point.
+        """
         if self.best is None:
             return False
         problem = self.problem
         ranges = problem.terms.ranges(problem.lo[None], problem.hi[None])
         low, _ = problem.objective.range(ranges.lo, ranges.hi, outward=True)
-        return bool(low[0] >= self._rounded(self.best.x)[0] > -np.inf)
+        least, largest = self._rounded(self.best.x)
+        usual = _median(np.abs(problem.columns(problem.samples()).of(problem.objective)[0]))
+        is_sharp = largest - least <= ACCEPT * ACCURACY * usual
+        return bool(low[0] >= least > -np.inf) and is_sharp
 
     def _challenge(self, lo: Array, hi: Array) -> None:
         """Note the lowest ones of many points of the box, moved to the constraints."""
@@ -926,6 +962,19 @@ class GlobalSearch:
 
     def _interrupt(self) -> None:
         self._interrupted = True
+
+
+def _halved(
+    lo: Array, hi: Array, widths: Array, whole: npt.NDArray[np.bool_]
+) -> tuple[Array, Array]:
+    """Both halves of each box, divided across its side that is longest relative to `widths`."""
+    boxes, size = np.arange(len(lo)), widths.size
+    longest = np.argmax((hi - lo)[:, :size] / np.where(widths > 0, widths, 1.0), axis=1)
+    middle = 0.5 * (lo[boxes, longest] + hi[boxes, longest])
+    below, above = hi.copy(), lo.copy()
+    below[boxes, longest] = np.where(whole[longest], np.floor(middle), middle)
+    above[boxes, longest] = np.where(whole[longest], np.floor(middle) + 1, middle)
+    return np.vstack([lo, above]), np.vstack([below, hi])
 
 
 def _left(end: float) -> float:

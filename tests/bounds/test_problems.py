@@ -608,3 +608,14 @@ def test_a_sum_that_cancels_under_a_steep_power_has_a_weaker_bound(
     least = float(problem.objective.value)
     assert least * (1 + 1e-2) <= bound.value <= least
     assert bound.status == "inaccurate"
+
+
+@pytest.mark.parametrize("whole", [False, True])
+def test_a_term_that_is_finite_on_every_part_of_the_box_is_bounded(whole: bool) -> None:
+    # the ranges of x² and −x add up to one across 0; 1/x² has its pole between two whole numbers
+    x = cp.Variable(integer=whole)
+    goal = cp.log(cp.square(x) - x + 1) + (-cp.inv_pos(cp.square(x - 0.5)) if whole else 0)
+    bound = dc.lower_bound(cp.Problem(cp.Minimize(goal), [x >= -2, x <= 3]))
+    least = -4.0 if whole else np.log(0.75)
+    assert bound.status == "proved"
+    assert bound.objective == pytest.approx(least)

@@ -51,18 +51,27 @@ class Batched:
         found, inside = self._evaluated(points)
         return [np.where(inside[:, None], found[id(r)], np.nan) for r in self.roots]
 
-    def terms(self, points: Array) -> list[Array]:
+    def terms(self, points: Array, within: bool = False) -> list[Array]:
         """What the terms of the roots add up to in absolute value, constants included.
 
-        A hyperbolic sine is two exponentials, and a bound of it is rounded as they are.
+        A hyperbolic sine is two exponentials, and a bound of it is rounded as they are; a quadratic
+        form is the sum of its products. `within` adds up those of the arguments of piecewise linear
+        atoms, too: the sum of the two largest of two is their sum.
         """
         values, _ = self._evaluated(points)
         found: dict[int, Array] = {}
         for node in self._nodes:
             linear = self._maps.get(id(node))
             if linear is None:
-                size = np.abs(values[id(node)])
-                found[id(node)] = np.hypot(size, 1.0) if isinstance(node, sinh) else size
+                found[id(node)] = size = np.abs(values[id(node)])
+                if isinstance(node, sinh):
+                    found[id(node)] = np.hypot(size, 1.0)
+                elif isinstance(node, cp.QuadForm):
+                    sizes = (np.abs(values[id(a)]) for a in node.args)
+                    found[id(node)] = _formula(node)(*sizes)
+                elif within and type(node).__name__ in PIECEWISE:
+                    inner = sum(np.sum(found[id(a)], axis=1, keepdims=True) for a in node.args)
+                    found[id(node)] = np.maximum(size, inner)
             else:
                 found[id(node)] = linear.sized([found[id(a)] for a in linear.args])
         many = len(points)
@@ -93,6 +102,7 @@ class Batched:
         return _formula(node), [id(a) for a in node.args], True
 
 
+PIECEWISE = {"abs", "maximum", "minimum", "max", "min", "sum_largest", "norm1", "norm_inf"}
 _POINTS = -1  # the key of the points themselves, among the nodes'
 
 

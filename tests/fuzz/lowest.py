@@ -55,10 +55,11 @@ class Lowest:
             dtype=bool,
         )
         drawn = self.rng.uniform(size=(REFERENCES, self.lo.size))
-        usual = self.terms(self._rounded(self.lo + drawn * (self.hi - self.lo)))
+        points = self._rounded(self.lo + drawn * (self.hi - self.lo))
+        usual, within = self.terms(points), self.batched.terms(points, within=True)[0]
         known = [column[np.isfinite(column)] for column in usual.T]
         self.typical = np.array([np.median(c) if c.size else 0.0 for c in known])
-        self.largest = float(np.max(known[0], initial=0.0))
+        self.largest = float(np.max(within[np.isfinite(within)], initial=0.0))
         self.defined = False
 
     def rows(self, points: Array) -> tuple[Array, Array]:

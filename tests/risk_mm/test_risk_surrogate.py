@@ -154,3 +154,16 @@ def test_the_scale_does_not_count_the_extension_of_an_infinite_slope(lam: float)
     risk = dc.Risk.from_loss(dc.residual_rows(X, y), dc.cap(dc.absolute(), 2.0), dc.lp(lam, 0.48))
     result = dc.solve(risk)
     assert result.scale == pytest.approx(result.value)
+
+
+@pytest.mark.parametrize("start", [32.0, 45.0])
+def test_no_run_ends_above_its_start_where_slopes_are_too_steep_to_follow(start: float) -> None:
+    # the losses at the start are 1e-14 and less, slopes are followed from 1e-10 of the usual on
+    signs = np.append(np.ones(10), -1.0)
+    rows = dc.binary_margins(np.ones((11, 1)), signs, fit_intercept=False)
+    weights = np.append(np.ones(10), 1e-9)
+    loss = dc.power(dc.logistic(), 0.2)
+    risk = dc.Risk.from_loss(rows, loss, dc.l2(1e-5), sample_weight=weights)
+    result = dc.solve(risk, start=[start])
+    assert result.value <= risk(np.array([start]))
+    assert result.status != "converged"
