@@ -12,7 +12,7 @@ from dcprog.engine.protocol import Surrogate, centre
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.errors import SubproblemError
 from dcprog.foundation.tolerances import TOL
-from dcprog.problem.choices import NONE, Choice, choices, other_choices
+from dcprog.problem.choices import NONE, Choice, choices, other_choices, relocations
 from dcprog.problem.surrogate import ProblemSurrogate
 from dcprog.risk.risk import Risk
 from dcprog.risk_mm.surrogate import RiskSurrogate
@@ -34,8 +34,9 @@ class Swap:
     The concave −Σ of the k largest aᵢ(x) is at most −Σ_{i∈S} aᵢ(x) for **every** set S of k
     entries, and min(a, b) at most a and at most b. So the majorant of each choice is one, wherever
     it is taken; at x it is above F by what the choice costs, and its minimum may be far below.
-    Choices that differ from the one at x in a pair are tried in the order of their costs; from the
-    first lower point the search goes on.
+    Choices that differ from the one at x in a pair are tried in the order of their costs, and those
+    in which one term alone takes its piece of one position, as a centre of clusters moves to a
+    point; from the first lower point the search goes on.
 
     Of a risk the choices are its samples: a bounded concave φ(t) is at most φ(0) + φ'(0)t, which
     gives the sample its full weight, and at most sup φ, which gives it none. With few samples for
@@ -44,7 +45,7 @@ class Swap:
     References
     ----------
     Hawkins (1994), The feasible solution algorithm for least trimmed squares regression, Comput.
-    Stat. Data Anal. 17.
+    Stat. Data Anal. 17; Fränti (2018), Efficiency of random swap clustering, J. Big Data 5.
     """
 
     def takes(self, surrogate: Surrogate) -> str | None:
@@ -110,14 +111,20 @@ def _others(
 
 
 def _terms(surrogate: ProblemSurrogate, x: Array, budget: Budget) -> Iterator[Other]:
-    """Choices of the largest and least terms that differ from the one at x in a pair."""
+    """Choices that differ from the one at x in a pair, and relocations with a step after them."""
 
     def minimiser(other: Choice) -> Array:
         solver, left = surrogate.solvers[0], budget.deadline.left
         return surrogate.nearby.otherwise(x, other.values, TOL, solver, left)
 
+    def ahead(other: Choice) -> Array:
+        x, solver = minimiser(other), surrogate.solvers[0]
+        return surrogate.nearby.ahead(x, x, TOL, solver, budget.deadline.left)
+
     for other in other_choices(surrogate.majorised, x):
         yield other.cost, partial(minimiser, other)
+    for other in relocations(surrogate.majorised, x):
+        yield other.cost, partial(ahead, other)
 
 
 def _samples(surrogate: RiskSurrogate, x: Array, budget: Budget) -> Iterator[Other]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import cvxpy as cp
 import numpy as np
@@ -52,6 +53,66 @@ def other_choices(problem: MajorisedProblem, x: Array) -> Iterator[Choice]:
     values = problem.at(x)
     for node in choices(problem):
         yield from (_of_one if isinstance(node, OF_ONE) else _of_many)(node, values)
+
+
+def relocations(problem: MajorisedProblem, x: Array) -> Iterator[Choice]:
+    """Choices in which a single term takes its piece of one position, all others do not.
+
+    Of a sum of least distances to centres: a centre moves to a point, whose distance falls to 0.
+    The cost is what the other terms lose at x, less the value of that term.
+    """
+    values = problem.at(x)
+    terms = [node for node in choices(problem) if not isinstance(node, cp.sum_largest)]
+    parts = [_pieces(node, values) for node in terms]
+    if len({part.shape[1] for part in parts} - {1}) != 1 or not 1 < sum(map(len, parts)) <= MOST:
+        return
+    sizes, ends = np.concatenate(parts), np.cumsum([len(part) for part in parts])[:-1]
+    least, aside = np.min(sizes, axis=1), 1.0 + 2.0 * np.ptp(sizes)
+    many = [node for node in terms if isinstance(node, OF_MANY)]
+    for position in range(sizes.shape[1]):
+        if not all(_has_entries(node.args[position], node) for node in many):
+            continue
+        without = sizes.copy()
+        without[:, position] += aside
+        lost = np.min(without, axis=1) - least
+        for term in range(len(sizes)):
+            moved = without.copy()
+            moved[term, position] = least[term] - aside
+            assumed = dict[cp.Expression, Array]()
+            for node, part in zip(terms, np.split(moved, ends), strict=True):
+                assumed |= _of_pieces(node, part)
+            yield Choice(assumed, float(np.sum(lost) - lost[term] - abs(least[term])))
+
+
+def _pieces(node: Any, values: Values) -> Array:
+    """The values of a node's pieces, a row for each of its entries, of which the least counts."""
+    sign = 1.0 if isinstance(node, cp.min | cp.minimum) else -1.0
+    if isinstance(node, OF_MANY):
+        spread = (np.broadcast_to(values.array(arg), node.shape) for arg in node.args)
+        return sign * np.stack([value.ravel(order="F") for value in spread], axis=1)
+    array = values.array(node.args[0])
+    if node.axis is None:
+        return sign * array.reshape(1, -1, order="F")
+    return sign * np.moveaxis(array, node.axis, -1).reshape(-1, array.shape[node.axis], order="F")
+
+
+def _of_pieces(node: Any, pieces: Array) -> dict[cp.Expression, Array]:
+    """Values of a node's arguments with these pieces; numbers stay."""
+    sign = 1.0 if isinstance(node, cp.min | cp.minimum) else -1.0
+    if isinstance(node, OF_MANY):
+        columns = zip(node.args, sign * pieces.T, strict=True)
+        return {a: c.reshape(a.shape, order="F") for a, c in columns if _has_entries(a, node)}
+    (arg,) = node.args
+    if node.axis is None:
+        return {arg: sign * pieces.reshape(arg.shape, order="F")}
+    axis = node.axis % arg.ndim
+    rest = tuple(n for k, n in enumerate(arg.shape) if k != axis)
+    return {arg: sign * np.moveaxis(pieces.reshape(*rest, -1, order="F"), -1, axis)}
+
+
+def _has_entries(arg: cp.Expression, node: cp.Expression) -> bool:
+    """True if each entry of the node has an entry of the argument to itself."""
+    return arg.shape == node.shape and not arg.is_constant()
 
 
 def random_choices(

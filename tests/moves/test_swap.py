@@ -12,7 +12,7 @@ import dcprog as dc
 from dcprog.engine.protocol import centre
 from dcprog.foundation.deadline import Deadline
 from dcprog.moves.swap import Swap, _samples
-from dcprog.problem.choices import other_choices
+from dcprog.problem.choices import other_choices, relocations
 from dcprog.problem.surrogate import ProblemSurrogate
 from dcprog.risk.weighted import WeightedRisk
 from dcprog.risk_mm.surrogate import RiskSurrogate
@@ -54,7 +54,7 @@ def test_majorants_of_other_choices_are_nowhere_below(make: Any) -> None:
     problem = surrogate.majorised
     others = list(other_choices(problem, x))
     assert len(others) > 1
-    for other in others:
+    for other in [*others, *relocations(problem, x)]:
         problem.points.load(x)
         values = problem.context.values(problem.edge)
         for node, value in other.values.items():
@@ -63,6 +63,24 @@ def test_majorants_of_other_choices_are_nowhere_below(make: Any) -> None:
         assert problem.majorant(x) - problem.exact(x) >= 2.0 * other.cost - 1e-9
         for z in rng.normal(size=(10, x.size)):
             assert problem.majorant(z) >= problem.exact(z) - 1e-9 * (1 + abs(problem.exact(z)))
+
+
+@pytest.mark.parametrize("form", ["minimum", "entries", "rows", "columns", "largest"])
+def test_a_centre_moves_to_another_cluster(form: str) -> None:
+    spread = np.array([0.0, 1.0, 2.0, 3.0])
+    points, c = np.concatenate([spread, 100 + spread, 200 + spread]), cp.Variable(3)
+    distances = cp.abs(np.ones((12, 1)) @ cp.reshape(c, (1, 3), order="C") - points[:, None])
+    terms = {
+        "minimum": cp.minimum(*(distances[:, k] for k in range(3))),
+        "entries": cp.hstack([cp.min(distances[i]) for i in range(12)]),
+        "rows": cp.min(distances, axis=1),
+        "columns": cp.min(distances.T, axis=0),
+        "largest": -cp.max(-distances, axis=1),
+    }[form]
+    surrogate = ProblemSurrogate(cp.Problem(cp.Minimize(cp.sum(terms))))
+    stuck = np.array([0.5, 2.5, 150.0])
+    (point,) = Swap().points(surrogate, stuck, Budget())
+    assert surrogate.value(point) == pytest.approx(12.0, abs=1e-4)
 
 
 def test_minimisers_of_other_choices_meet_constraints_and_are_best_for_them() -> None:
