@@ -55,8 +55,8 @@ class Batched:
         """What the terms of the roots add up to in absolute value, constants included.
 
         A hyperbolic sine is two exponentials, and a bound of it is rounded as they are; a quadratic
-        form is the sum of its products. `within` adds up those of the arguments of piecewise linear
-        atoms, too: the sum of the two largest of two is their sum.
+        form is the sum of its products. `within` adds up those of the arguments of atoms that have
+        linear parts, too: the sum of the two largest of two is their sum.
         """
         values, _ = self._evaluated(points)
         found: dict[int, Array] = {}
@@ -69,7 +69,7 @@ class Batched:
                 elif isinstance(node, cp.QuadForm):
                     sizes = (np.abs(values[id(a)]) for a in node.args)
                     found[id(node)] = _formula(node)(*sizes)
-                elif within and type(node).__name__ in PIECEWISE:
+                elif within and type(node).__name__ in PARTLY_LINEAR:
                     inner = sum(np.sum(found[id(a)], axis=1, keepdims=True) for a in node.args)
                     found[id(node)] = np.maximum(size, inner)
             else:
@@ -102,7 +102,11 @@ class Batched:
         return _formula(node), [id(a) for a in node.args], True
 
 
-PIECEWISE = {"abs", "maximum", "minimum", "max", "min", "sum_largest", "norm1", "norm_inf"}
+# atoms that are linear in their arguments, or in parts of them
+PARTLY_LINEAR = {
+    *("abs", "maximum", "minimum", "max", "min", "sum_largest", "norm1", "norm_inf"),
+    *("huber", "kl_div"),
+}
 _POINTS = -1  # the key of the points themselves, among the nodes'
 
 
