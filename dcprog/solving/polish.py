@@ -270,10 +270,11 @@ class _Kkt:
             if pair is None:
                 raise NotImplementedError(type(constraint).__name__)
             rows.append(self._active(pieces.of(pair[0]), not pair[1]))
-        rows += [(tie, False) for tie in pieces.ties]
         rows += [(bound, True) for bound in self._at_bounds()]
+        asked = sum(expression.size for expression, _ in rows)
+        rows += [(tie, False) for tie in pieces.ties]
         rows = [(expression, inequality) for expression, inequality in rows if expression.size]
-        self._is_tied = bool(pieces.ties)
+        self._is_tied, self._asked = bool(pieces.ties), asked  # rows of constraints come first
         self._rows = [expression for expression, _ in rows]
         self._sizes = [expression.size for expression in self._rows]
         if sum(self._sizes) > 2 * MOST_COORDINATES:
@@ -469,6 +470,6 @@ class _Kkt:
             return False
         missed = self._residual(self._tape.values(before))
         missed = np.where(self._inequality, np.maximum(missed, 0.0), np.abs(missed))
-        worth = float(np.abs(multipliers) @ missed)
+        worth = float(np.abs(multipliers[: self._asked]) @ missed[: self._asked])
         terms = problem.terms(problem.at(before))
         return problem.exact(x) <= problem.exact(before) + worth + ROUNDING * terms

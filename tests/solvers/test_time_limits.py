@@ -1,4 +1,4 @@
-"""Calls that cannot be cut short are not begun if there is no time for them."""
+"""Solvers cut short, by the clock or as the data are lost: calls not begun, and points kept."""
 
 from __future__ import annotations
 
@@ -11,11 +11,12 @@ import scipy.sparse as sp
 
 import dcprog as dc
 from dcprog.foundation.deadline import Deadline
-from dcprog.foundation.errors import SubproblemError
+from dcprog.foundation.errors import DataLost, SubproblemError
 from dcprog.risk.weighted import WeightedRisk
 from dcprog.rows.angle import angle_differences
 from dcprog.solvers.conic.reference import ReferenceSolver
 from dcprog.solvers.piecewise import interior
+from dcprog.solvers.piecewise.dual_coordinate import DualCoordinateSolver
 from dcprog.solvers.piecewise.interior import interior_candidate
 from dcprog.solvers.piecewise.polyhedral import Polyhedral, Subproblem
 
@@ -86,3 +87,18 @@ def test_a_run_whose_solver_has_no_time_for_a_step_ends_at_the_time_limit(
     result = dc.solve(risk, solver="interior", time_limit=100.0)
     assert result.status == "time_limit"
     assert result.value == risk(np.zeros(201))
+
+
+def test_data_lost_after_the_last_score_leave_its_point(monkeypatch: pytest.MonkeyPatch) -> None:
+    X = np.random.default_rng(0).normal(size=(60, 2))
+    risk = dc.Risk(dc.binary_margins(X, X[:, 0] > 0), dc.hinge(), penalty=dc.l2(1.0))
+    problem = WeightedRisk(risk, np.ones(60))
+    kept = DualCoordinateSolver(risk).minimise(problem, np.zeros(3), 1e-6).coefficients
+
+    def lost(*_: Any) -> float:
+        raise DataLost("the cluster is gone")
+
+    monkeypatch.setattr(WeightedRisk, "value", lost)
+    with pytest.raises(DataLost) as told:
+        DualCoordinateSolver(risk).minimise(problem, np.zeros(3), 1e-6)
+    np.testing.assert_array_equal(told.value.point, kept)

@@ -167,3 +167,13 @@ def test_a_maximum_many_periods_from_0_is_no_minimum() -> None:
     assert examined(surrogate, point, 24).x is None
     ends[x.id] = ends[x.id] + np.pi
     assert examined(surrogate, surrogate.points.pack(ends), 24).downhill is None
+
+
+def test_a_tie_that_x_misses_is_no_violation() -> None:
+    """|z⁶/10| near 0 ties with 0, at a huge price of its flat slope: F rose from .0997 to .1075."""
+    c = cp.Variable(2, nonneg=True)
+    far = np.array([[0.8, 0.3], [0.8, -0.4], [0.3, 1.1]]) @ c + np.array([-1.3, -0.1, 0.7])
+    size = cp.sqrt(cp.abs(1.19 + 0.867 * c[0] + 2.023 * c[1]))
+    loss = size / (1 + cp.prod(0.5 + cp.abs(0.1 * far**6))) + 0.01 * cp.sum_squares(c)
+    problem = cp.Problem(cp.Minimize(loss), [c[1] >= 0.108])
+    both(problem, start={c: np.array([4.2e-11, 2.7578])})

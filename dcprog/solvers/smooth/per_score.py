@@ -172,5 +172,6 @@ class PerScoreSolver(ExactSolver):
                     lost.point = self.scores.join(coef, intercept)
                 raise
             coef[k], intercept[k] = point
+            deadline.reached = self.scores.join(coef, intercept)
         theta = self.scores.join(coef, intercept)
         return Solution(theta, -self.multipliers(problem, theta).ravel(), problem.value(theta))
