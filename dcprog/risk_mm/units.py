@@ -186,6 +186,14 @@ def _frame(risk: Risk) -> Frame:
     return replace(_FRAMES[rows], rows=_FRAMES[rows].rows or rows)
 
 
+def without_caches(rows: Any) -> Any:
+    """A copy of rows of which no solver knows anything; X in natural units is shared."""
+    new = copy(rows)
+    if isinstance(rows, Scores) and rows in _FRAMES:
+        _FRAMES[new] = replace(_FRAMES[rows], rows=copy(_FRAMES[rows].rows))
+    return new
+
+
 def _framed(rows: Scores) -> Frame:
     """The frame of scores; its rows are None if they are unchanged."""
     X, sizes = _without_vanishing(rows.X, rows.sizes)

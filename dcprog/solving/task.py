@@ -32,6 +32,7 @@ from dcprog.reductions.recentred import recentred
 from dcprog.reductions.recognised.recognise import Recognised
 from dcprog.risk.risk import Risk
 from dcprog.risk_mm.surrogate import RiskSurrogate
+from dcprog.risk_mm.units import without_caches
 from dcprog.solvers.registry import SOLVERS, registered
 from dcprog.solving.branches import solved_by_branches
 from dcprog.solving.cvxpy_fields import multipliers, negative_bases
@@ -326,7 +327,7 @@ class Task(Generic[S]):
 
 def _on_new_rows(risk: Risk) -> Risk:
     risk = copy(risk)
-    risk.rows = copy(risk.rows)
+    risk.rows = without_caches(risk.rows)
     return risk
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from dcprog.losses.loss import stretched
 from dcprog.penalties import Penalty, group_lasso
 from dcprog.risk.risk import Risk
 from dcprog.risk.weighted import WeightedRisk
-from dcprog.risk_mm.units import Units, margin_unit
+from dcprog.risk_mm.units import Units, margin_unit, without_caches
 from dcprog.rows.angle import angle_differences, angle_margins
 from dcprog.rows.kernel import expansion_residuals, kernel_margins
 from dcprog.rows.linear import binary_margins, residual_rows
@@ -251,3 +252,14 @@ def test_margins_that_a_solver_has_computed_are_those_of_the_risk(unit: float) -
     surrogate.tighten(start)
     found = surrogate.minimise(start, 1e-8, surrogate.solvers[0])
     np.testing.assert_array_equal(surrogate.declared.margins(found), risk.margins(found))
+
+
+def test_rows_without_caches_share_the_samples_in_natural_units() -> None:
+    """A race copies rows after its plain run, and formed X/unit a second time."""
+    risk = Risk(binary_margins(1e3 * X, C), dc.hinge(), penalty=dc.l2(1.0))
+    rows = Units.of(risk, 1.0).natural.rows
+    other = copy(risk)
+    other.rows = without_caches(risk.rows)
+    again = Units.of(other, 1.0).natural.rows
+    assert again is not rows
+    assert again.X is rows.X
