@@ -576,6 +576,22 @@ class GlobalSearch:
         """True if the gap is as small as was asked for, or as SCIP's accuracy allows."""
         return self.relative_gap <= max(self.gap, 2 * ACCURACY)
 
+    @property
+    def least(self) -> float | None:
+        """The lower end of F's range where the best point is there but for rounding; else None.
+
+        So log(1 + |x|) at x = 0. Rounding under a root or a pole hides values far below.
+        """
+        if self.best is None:
+            return None
+        problem = self.problem
+        ranges = problem.terms.ranges(problem.lo[None], problem.hi[None])
+        low, _ = problem.objective.range(ranges.lo, ranges.hi, outward=True)
+        least, largest = self._rounded(self.best.x)
+        usual = _median(np.abs(problem.columns(problem.samples()).of(problem.objective)[0]))
+        is_sharp = largest - least <= ACCEPT * ACCURACY * usual
+        return float(low[0]) if low[0] >= least > -np.inf and is_sharp else None
+
     # ------------------------------------------------------------------------------------------
     # the search
 
@@ -618,9 +634,6 @@ class GlobalSearch:
             if status != "inaccurate" or self._rounds + 1 == ROUNDS:
                 break
             self._rounds += 1
-        if self._is_least:
-            self.lower = self.objective
-            return "proved"
         self._floored = not self.is_closed
         return "proved" if self._floored and self.is_closed else status
 
@@ -632,8 +645,6 @@ class GlobalSearch:
         if np.any(lo > hi) or none or self.problem.contradicted:
             return None
         if np.array_equal(lo, hi) and self.note(lo):
-            return None
-        if self._is_least:
             return None
         if np.any(_is_endless(ranges.lo) | _is_endless(ranges.hi)):
             if self.best is None:
@@ -773,22 +784,6 @@ class GlobalSearch:
         near = terms.ranges((x - about)[None], (x + about)[None])
         low, high = self.problem.objective.range(near.lo, near.hi, outward=True)
         return float(low[0]), float(high[0])
-
-    @property
-    def _is_least(self) -> bool:
-        """True if F's range ends at the best point, but for rounding: log(1 + |x|) at x = 0.
-
-        Rounding under a root or a pole hides values far below the one at the point.
-        """
-        if self.best is None:
-            return False
-        problem = self.problem
-        ranges = problem.terms.ranges(problem.lo[None], problem.hi[None])
-        low, _ = problem.objective.range(ranges.lo, ranges.hi, outward=True)
-        least, largest = self._rounded(self.best.x)
-        usual = _median(np.abs(problem.columns(problem.samples()).of(problem.objective)[0]))
-        is_sharp = largest - least <= ACCEPT * ACCURACY * usual
-        return bool(low[0] >= least > -np.inf) and is_sharp
 
     def _challenge(self, lo: Array, hi: Array) -> None:
         """Note the lowest ones of many points of the box, moved to the constraints."""

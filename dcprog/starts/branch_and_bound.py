@@ -76,7 +76,13 @@ def _searched(surrogate: ProblemSurrogate, budget: Budget, reach: float) -> Glob
     with problem.untouched():
         for x in budget.ended:
             search.note(_here(problem, points, x))
-        status = search.run(np.inf if left is None else SHARE * left)
+        status = ""
+        if search.least is None:
+            status = search.run(np.inf if left is None else SHARE * left)
+    if search.least is not None:
+        budget.proof = "no point is lower but for rounding, as ranges show"
+        budget.bound = search.least
+        return search
     if status != "proved" or search.best is None:
         return search
     # in a wide box the search may take a gap for closed that is small beside F at its corners

@@ -171,7 +171,17 @@ def test_a_value_near_the_end_of_its_range_is_not() -> None:
         FactorableProblem(cp.Problem(cp.Minimize(cp.log(1 + cp.abs(x))))), 1e-9, lambda *_: None
     )
     search.note(np.array([1e-12]))
-    assert search.run(0.0) != "proved"
+    assert search.least is None
     search.note(np.array([0.0]))
-    assert search.run(0.0) == "proved"
-    assert search.lower == 0
+    assert search.least == pytest.approx(0, abs=1e-14)
+
+
+def test_what_rounding_hides_is_below_a_bound() -> None:
+    """A bound was the value beside the minimum 0 where rounding cannot tell them apart."""
+    x = cp.Variable(bounds=[-3, 3])
+    loss = cp.power(cp.abs(x - 1), 2 / 3)
+    search = GlobalSearch(FactorableProblem(cp.Problem(cp.Minimize(loss))), 1e-5, lambda *_: None)
+    search.note(np.array([1 + 2.0**-52]))
+    assert search.least is not None
+    search.run(10.0)
+    assert search.lower <= 0
