@@ -27,7 +27,7 @@ from dcprog.reductions.recognised.recognise import Recognised, recognised
 from dcprog.risk.risk import Risk
 from dcprog.solving.driver import solve
 from dcprog.solving.task import given, numbers
-from dcprog.solving.whole_numbers import local_search
+from dcprog.solving.whole_numbers import search_with_loop
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -157,7 +157,7 @@ def problem_bound(
     real = problem if form is None else form.problem
     search = _resumed(real, start, box)
     if search is None:
-        search = _begun(FactorableProblem(real, box), gap)
+        search = search_with_loop(FactorableProblem(real, box), gap, solve)
         if start is not None:
             _begin(search, start, form)
 
@@ -167,16 +167,6 @@ def problem_bound(
     search.gap = gap
     search.report = lambda: callback is not None and callback(report())
     return report(search.run(time_limit))
-
-
-def _begun(problem: FactorableProblem, gap: float) -> GlobalSearch:
-    """A new search, whose points the loop improves."""
-
-    def note(x: Array) -> None:
-        search.note(x, trusted=True)
-
-    search = GlobalSearch(problem, gap, local_search(problem, solve, note))
-    return search
 
 
 def _resumed(

@@ -198,9 +198,10 @@ class _Descent:
         )
 
     def _is_hidden(self) -> bool:
-        """True if the declared F is lower at an earlier point, and F without its slopes is higher.
+        """True if the declared F is lower at an earlier point, but the F that is minimised is not.
 
-        Nearer 0 than where infinite slopes are left, F may be far below what is minimised.
+        The latter has finite slopes, and may lie far above where those of the declared F are
+        infinite.
         """
         if self.best is None:
             return False

@@ -588,9 +588,10 @@ class GlobalSearch:
         ranges = problem.terms.ranges(problem.lo[None], problem.hi[None])
         low, _ = problem.objective.range(ranges.lo, ranges.hi, outward=True)
         least, largest = self._rounded(self.best.x)
+        if not low[0] >= least > -np.inf:
+            return None
         usual = _median(np.abs(problem.columns(problem.samples()).of(problem.objective)[0]))
-        is_sharp = largest - least <= ACCEPT * ACCURACY * usual
-        return float(low[0]) if low[0] >= least > -np.inf and is_sharp else None
+        return float(low[0]) if largest - least <= ACCEPT * ACCURACY * usual else None
 
     # ------------------------------------------------------------------------------------------
     # the search

@@ -7,6 +7,7 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import cvxpy as cp
@@ -159,6 +160,16 @@ def local_search(
     return improve
 
 
+def search_with_loop(problem: FactorableProblem, gap: float, loop: Loop) -> GlobalSearch:
+    """A search whose points the loop improves, and which keeps those of interrupted loops."""
+
+    def note(x: Array) -> None:
+        search.note(x, trusted=True)
+
+    search = GlobalSearch(problem, gap, local_search(problem, loop, note))
+    return search
+
+
 def solve_whole(
     problem: cp.Problem,
     loop: Loop,
@@ -202,11 +213,7 @@ def solve_whole(
     begun = time.perf_counter()
     end = np.inf if settings.time_limit is None else begun + settings.time_limit
     factorable, said = FactorableProblem(problem), ""
-
-    def note(x: Array) -> None:
-        search.note(x, trusted=True)
-
-    search = GlobalSearch(factorable, settings.tol, local_search(factorable, loop, note))
+    search = search_with_loop(factorable, settings.tol, loop)
     for x in _given(factorable, start):
         search.note(x)
     try:
@@ -221,7 +228,7 @@ def solve_whole(
         outcome = status if status in ("infeasible", "interrupted") else "no_feasible_point"
         run = Run.without_steps(None, factorable.sign * np.inf, outcome, _said(search))
         return _told(run, begun)
-    held = Held(factorable, search.best.x)
+    held, note = Held(factorable, search.best.x), partial(search.note, trusted=True)
     try:
         result = _looped(held, held.start(search.best.x), loop, options, note)
     except KeyboardInterrupt:

@@ -76,22 +76,22 @@ def _searched(surrogate: ProblemSurrogate, budget: Budget, reach: float) -> Glob
     with problem.untouched():
         for x in budget.ended:
             search.note(_here(problem, points, x))
-        status = ""
-        if search.least is None:
+        status, lower = "proved", search.least
+        if lower is None:
             status = search.run(np.inf if left is None else SHARE * left)
-    if search.least is not None:
-        budget.proof = "no point is lower but for rounding, as ranges show"
-        budget.bound = search.least
+            lower = search.least
+    margin = "but for rounding"
+    if search.best is None or (lower is None and status != "proved"):
         return search
-    if status != "proved" or search.best is None:
-        return search
-    # in a wide box the search may take a gap for closed that is small beside F at its corners
-    scale = max(search.best.scale, problem.at(here).scale)
-    is_closed = search.best.value - search.lower <= GAP * scale
-    if is_closed and np.all(np.abs(search.best.x - here) < INSIDE * away):
+    if lower is None:
+        # in a wide box the search may take a gap for closed that is small beside F at its corners
+        lower, margin = search.lower, f"by more than {GAP:g} of the scale"
+        if search.best.value - lower > GAP * max(search.best.scale, problem.at(here).scale):
+            return search
+    if np.all(np.abs(search.best.x - here) < INSIDE * away):
         where = "no point" if reach == EVERYWHERE else f"no point within {reach:g} units"
-        budget.proof = f"{where} is lower by more than {GAP:g} of the scale"
-        budget.bound = search.lower if reach == EVERYWHERE else -np.inf
+        budget.proof = f"{where} is lower {margin}"
+        budget.bound = lower if reach == EVERYWHERE else -np.inf
     return search
 
 

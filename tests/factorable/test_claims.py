@@ -76,7 +76,7 @@ def near(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("dcprog.factorable.search.PAUSE", 0.0)
     monkeypatch.setattr("dcprog.factorable.search.LOOK", 10.0)
     monkeypatch.setattr(
-        "dcprog.bounds.lower_bound.local_search", lambda *_: lambda x, seconds: None
+        "dcprog.solving.whole_numbers.local_search", lambda *_: lambda x, seconds: None
     )
 
 

@@ -185,3 +185,10 @@ def test_what_rounding_hides_is_below_a_bound() -> None:
     assert search.least is not None
     search.run(10.0)
     assert search.lower <= 0
+
+
+def test_ranges_within_a_box_prove_nothing_beyond_it() -> None:
+    x = cp.Variable()
+    falls = cp.minimum(cp.pos(cp.abs(x) - 1) / (1 + cp.abs(x)), 0) - cp.log(1 + cp.pos(x - 100))
+    result = dc.solve(cp.Problem(cp.Minimize(falls)))
+    assert not result.message.startswith("no point is lower")
