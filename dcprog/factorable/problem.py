@@ -254,7 +254,11 @@ class FactorableProblem:
         self._objective = self.sign * frozen.objective.args[0]
         self._demands = demands = [c for c in frozen.constraints if c.variables()]
         self._feasibility = Feasibility(demands, [], self.points.variables)
-        translation = Translation(self.points.variables)
+        flags = {v.id: whole_entries(v) for v in self.points.variables}
+        self.whole = self.points.pack(flags).astype(bool)
+        self.lo, self.hi = self._edges()
+        self._declared = self.lo.copy(), self.hi.copy()
+        translation = Translation(self.points.variables, self._declared)
         self.terms = translation.terms
         (self.objective,) = translation(self._objective)
         self.below: list[Row] = []
@@ -268,10 +272,6 @@ class FactorableProblem:
             self._declare(translation, variable)
         self.below += [-row for row in translation.domain]
         self.domain = [-args[0] for op, args in self.terms.operations if op.is_one_sided]
-        flags = {v.id: whole_entries(v) for v in self.points.variables}
-        self.whole = self.points.pack(flags).astype(bool)
-        self.lo, self.hi = self._edges()
-        self._declared = self.lo.copy(), self.hi.copy()
         self.roots = self._roots()
         is_binary = len(self.roots) == self.terms.size
         self._refuse_more(BINARY * most_terms if is_binary else most_terms)

@@ -28,8 +28,9 @@ from cvxpy.atoms.prod import Prod
 
 from dcprog.factorable import terms as op
 from dcprog.factorable.terms import Row, Terms
-from dcprog.foundation.arrays import dense, vec
+from dcprog.foundation.arrays import Array, dense, vec
 from dcprog.foundation.errors import NotBoundable
+from dcprog.foundation.tolerances import SQUARABLE
 from dcprog.majorants.affine import atom_jacobian, constant_part
 from dcprog.majorants.atoms import entry
 from dcprog.majorants.tree import Values, by_pairs, short
@@ -45,6 +46,8 @@ class Translation:
     ----------
     variables : sequence of cvxpy variables
         Variables of all expressions; their entries are the first columns.
+    box : pair of arrays of shape (p,), optional
+        Bounds of these entries, for atoms with several translations.
 
     Attributes
     ----------
@@ -62,9 +65,12 @@ class Translation:
     Row(terms=((1, -3.0), (2, 1.0), (3, 1.0)), constant=0.0)
     """
 
-    def __init__(self, variables: Sequence[cp.Variable]) -> None:
+    def __init__(
+        self, variables: Sequence[cp.Variable], box: tuple[Array, Array] | None = None
+    ) -> None:
         starts = np.cumsum([0, *(v.size for v in variables)])
         self.terms = Terms(int(starts[-1]))
+        self._box = box
         self.domain: Rows = []
         self._starts = {v.id: int(s) for v, s in zip(variables, starts, strict=False)}
         self._memo: dict[int, tuple[Any, Rows]] = {}
@@ -156,6 +162,16 @@ class Translation:
     def largest_of(self, rows: Rows) -> Row:
         """The largest of several numbers, two by two."""
         return by_pairs(self.largest, rows)
+
+    def is_exp_finite(self, rows: Rows) -> bool:
+        """False if the range of Σ exp of rows on the box starts at 0 or is endless."""
+        if self._box is None:
+            return True
+        ranges = self.terms.ranges(*(side[None] for side in self._box))
+        ends = np.hstack([ranges.of(row) for row in rows])
+        with np.errstate(over="ignore", under="ignore"):
+            low, high = np.exp(ends.max(axis=1))
+        return bool(low > 0 and high < SQUARABLE)
 
     def nonnegative(self, a: Row) -> Row:
         """The row itself, noted as one that must be nonnegative."""
@@ -291,7 +307,9 @@ def _norm(t: Translation, node: Any, rows: Rows) -> Row:
 
 
 def _log_sum_exp(t: Translation, node: Any, rows: Rows) -> Row:
-    return t.terms.add(op.Log(), total([t.terms.add(op.Exp(), a) for a in rows]))
+    if t.is_exp_finite(rows):
+        return t.terms.add(op.Log(), total([t.terms.add(op.Exp(), a) for a in rows]))
+    return by_pairs(lambda a, b: b + t.terms.add(op.Logistic(), a - b), rows)
 
 
 def _sum_largest(t: Translation, node: Any) -> Rows:

@@ -619,3 +619,12 @@ def test_a_term_that_is_finite_on_every_part_of_the_box_is_bounded(whole: bool) 
     least = -4.0 if whole else np.log(0.75)
     assert bound.status == "proved"
     assert bound.objective == pytest.approx(least)
+
+
+@pytest.mark.parametrize("is_declared", [True, False])
+def test_log_sum_exp_of_what_exp_takes_to_infinity_is_bounded(is_declared: bool) -> None:
+    x = cp.Variable(2, bounds=[-1e6, 1e6] if is_declared else None)
+    inside = [] if is_declared else [cp.abs(x) <= 1e6]
+    bound = dc.lower_bound(cp.Problem(cp.Minimize(cp.log_sum_exp(x) - 0.3 * x[0]), inside))
+    assert bound.value == pytest.approx(-0.7e6 + np.log(2), rel=1e-3)
+    assert bound.value <= -0.7e6 + np.log(2)
