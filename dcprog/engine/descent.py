@@ -207,7 +207,8 @@ class _Descent:
             return False
         lower = self.surrogate.facts.sign * (self.last.value - self.best.value)
         higher = guarded(self.surrogate.value, self.best.x) - self.value
-        return min(lower, higher) > ACCEPT * self.slack and bool(np.isfinite(higher))
+        noise = ACCEPT * self.slack
+        return bool(lower > noise and -noise < higher < np.inf)
 
     def _best_point(self) -> Entry:
         """The last point, or an earlier one that meets the constraints and is better or alone."""

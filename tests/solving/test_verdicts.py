@@ -289,6 +289,18 @@ def test_infinite_slopes_where_the_value_is_0(shift: float) -> None:
     assert entropy.value == pytest.approx(-shift, abs=1e-6)
 
 
+def test_a_run_whose_start_is_the_best_point_ends_there_though_slopes_are_infinite() -> None:
+    u, v = cp.Variable(2), cp.Variable(3)
+    A = np.array([[50.0, 40.0], [30.0, -20.0], [-10.0, -40.0], [0.0, -100.0]])
+    B = np.array(
+        [[80.0, 60.0, -250.0], [0.0, -230.0, 0.0], [-60.0, -90.0, -90.0], [0.0, 20.0, -30.0]]
+    )
+    b = np.array([-1.9, 0.0, -1.3, -0.5])
+    losses = cp.power(cp.abs(cp.maximum(A @ u + b, B @ v)), 0.3)
+    problem = cp.Problem(cp.Minimize(cp.sum(losses) + 1e-3 * cp.sum_squares(u)))
+    assert dc.solve(problem, start={u: np.zeros(2), v: np.zeros(3)}).value == 0.0
+
+
 @pytest.mark.parametrize("error", [ValueError, RuntimeError, np.linalg.LinAlgError])
 def test_what_a_callback_raises_comes_through(error: type[Exception]) -> None:
     def callback(progress: dc.Progress) -> None:
