@@ -346,6 +346,11 @@ class RiskSurrogate:
         self.accepted: Solution | None = None
         self._reset()
 
+    def restart(self) -> None:
+        """Forget the state of earlier runs; solvers keep their last multipliers."""
+        self._reset()
+        self.accepted = self.subproblems.last = None
+
     def _reset(self) -> None:
         self.risk = self._fixed = self.declared
         self._tightenings = 0

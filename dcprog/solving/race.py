@@ -191,9 +191,13 @@ def _moved(
 ) -> list[Run]:
     """Runs from the points that moves find below the best run's end, one after the other."""
     best, found = min(runs, key=lambda run: run.rank), list[Run]()
+    surrogate = None
     for _ in range(budget.effort.rounds):
-        for candidate in _lower_points(task, best, budget):
-            run = task(candidate, seed, spare=True)
+        if best.x is None or best.status != "converged":
+            return found
+        surrogate = task.surrogate() if surrogate is None else surrogate
+        for candidate in _lower_points(task, surrogate, best.x, budget):
+            run = task(candidate, seed, spare=True, surrogate=surrogate)
             if run is None:
                 return found
             found.append(run)
@@ -205,21 +209,21 @@ def _moved(
     return found
 
 
-def _lower_points(task: Task[Any], best: Run, budget: Budget) -> Iterator[Candidate]:
-    """For each move the first of its points at which F is lower than at the best run's end."""
-    x = best.x
-    if x is None or best.status != "converged":
-        return
-    surrogate = task.surrogate()
+def _lower_points(task: Task[Any], surrogate: Any, x: Array, budget: Budget) -> Iterator[Candidate]:
+    """For each move the first of its points at which F is lower than at x.
+
+    A run from the point takes the same surrogate, whose solvers remember multipliers near by.
+    """
     for name, move in _moves(surrogate):
         if task.left() == 0:
             return
+        surrogate.restart()
         begun = surrogate.value(x)
         points = _moved_to(name, move, surrogate, x, budget)
         lower = next((one for one in points if one.value < begun), None)
         if lower is not None:
+            surrogate.restart()
             yield lower
-            surrogate = task.surrogate()  # the run may have moved the one before
 
 
 def _moved_to(

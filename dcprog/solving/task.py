@@ -16,7 +16,7 @@ import numpy as np
 from cvxpy.lin_ops import lin_utils
 
 from dcprog.engine.descent import descend
-from dcprog.engine.protocol import Surrogate
+from dcprog.engine.protocol import Record, Surrogate
 from dcprog.engine.result import Result
 from dcprog.engine.track import History, Run, Settings
 from dcprog.foundation.arrays import Array, dense
@@ -108,16 +108,24 @@ class Task(Generic[S]):
         """Seconds until the time limit; None without one."""
         return None if self._end is None else max(0.0, self._end - time.time())
 
-    def __call__(self, kind: Any, seed: np.random.SeedSequence, spare: bool = False) -> Run | None:
+    def __call__(
+        self,
+        kind: Any,
+        seed: np.random.SeedSequence,
+        spare: bool = False,
+        surrogate: S | None = None,
+    ) -> Run | None:
         """The run from one start; None for a spare one that there is no time for.
 
-        A candidate is lower than ends of runs, perhaps: its point counts without a step.
+        A candidate is lower than ends of runs, perhaps: its point counts without a step. By default
+        the surrogate is a fresh one.
         """
         if spare and self.left() == 0 and not isinstance(kind, Candidate):
             return None  # the time went on the starts before
-        surrogate, self._unused = self._unused or self.surrogate(), None
+        if surrogate is None:
+            surrogate, self._unused = self._unused or self.surrogate(), None
         self._reached, self.settings = None, replace(self.settings, label=kind_of(kind))
-        before = surrogate.record.solve_time  # a surrogate may serve several starts
+        before = surrogate.record  # a surrogate may serve several starts
         rng = np.random.default_rng(seed)
         try:
             start = self._start(surrogate, kind, rng)
@@ -132,12 +140,12 @@ class Task(Generic[S]):
         else:
             moved = self._recentred(surrogate, start, kind, seed)
             if moved is not None:
-                spent = moved.solve_time + surrogate.record.solve_time - before
+                spent = moved.solve_time + surrogate.record.solve_time - before.solve_time
                 return replace(moved, solve_time=spent)
             run = self._run(surrogate, start, kind, rng)
         return self._judged(surrogate, run, kind, before)
 
-    def _judged(self, surrogate: S, run: Run, kind: Any, before: float) -> Run:
+    def _judged(self, surrogate: S, run: Run, kind: Any, before: Record) -> Run:
         """The run, and how its point stands in the user's problem."""
         domain, record, x = surrogate.domain, surrogate.record, run.x
         attempts = (*record.take_attempts(), *run.history.attempts)
@@ -150,8 +158,8 @@ class Task(Generic[S]):
             values=[] if x is None else self.values(x),
             feasible=x is None or domain.is_feasible(x),
             relative_violation=np.inf if x is None else domain.relative_violation(x),
-            solve_time=record.solve_time - before,
-            solver_steps=record.solver_steps,
+            solve_time=record.solve_time - before.solve_time,
+            solver_steps=record.solver_steps - before.solver_steps,
             dual=None if x is None else record.dual(x),
             spec=getattr(surrogate, "adapted", None),
         )

@@ -12,6 +12,7 @@ import dcprog as dc
 from dcprog.engine.protocol import centre
 from dcprog.foundation.deadline import Deadline
 from dcprog.moves.exchange import Exchange
+from dcprog.risk_mm.surrogate import RiskSurrogate
 from dcprog.starts.effort import EFFORTS
 from dcprog.starts.protocol import Budget
 
@@ -99,6 +100,21 @@ def test_the_race_ends_with_exchanges_and_the_plain_run_has_none() -> None:
             break
     assert "exchange" in kinds
     assert [start.kind for start in plain(risk).starts] == ["convex"]
+
+
+def test_moves_and_the_runs_from_their_points_share_a_surrogate(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    made, begin = list[RiskSurrogate](), RiskSurrogate.__init__
+
+    def counted(self: RiskSurrogate, *options: Any) -> None:
+        begin(self, *options)
+        made.append(self)
+
+    monkeypatch.setattr(RiskSurrogate, "__init__", counted)
+    result = dc.solve(classes(0, n=300, p=100))
+    assert "exchange" in [start.kind for start in result.starts]
+    assert len(made) == 3  # of the plain run, the candidates and the moves
 
 
 @pytest.mark.parametrize("factor", [1e-12, 1e12])
