@@ -8,7 +8,7 @@ from typing import Any, Protocol
 from dcprog.engine.protocol import Surrogate
 from dcprog.foundation.arrays import Array
 from dcprog.moves.exchange import Exchange
-from dcprog.moves.swap import Swap
+from dcprog.moves.swap import Support, Swap
 from dcprog.starts.protocol import Budget, Taken
 from dcprog.starts.registry import check_strategy
 
@@ -27,7 +27,7 @@ class Move(Protocol[Taken]):
         """Points near x; a run begins at the first one whose F is lower."""
 
 
-MOVES: dict[str, type[Move[Any]]] = {"exchange": Exchange, "swapped": Swap}
+MOVES: dict[str, type[Move[Any]]] = {"exchange": Exchange, "swapped": Swap, "support": Support}
 OWN = frozenset(MOVES)
 
 
