@@ -252,20 +252,27 @@ class FactorableProblem:
         self._parameters = _parameter_values(problem)
         self.points = Points(sorted(problem.variables(), key=lambda v: v.id))
         self._objective = self.sign * frozen.objective.args[0]
-        self._demands = demands = [c for c in frozen.constraints if c.variables()]
-        self._feasibility = Feasibility(demands, [], self.points.variables)
+        self._demands = [c for c in frozen.constraints if c.variables()]
+        self._feasibility = Feasibility(self._demands, [], self.points.variables)
         flags = {v.id: whole_entries(v) for v in self.points.variables}
         self.whole = self.points.pack(flags).astype(bool)
         self.lo, self.hi = self._edges()
         self._declared = self.lo.copy(), self.hi.copy()
-        translation = Translation(self.points.variables, self._declared)
+        numbers = (c for c in frozen.constraints if not c.variables())
+        self.contradicted = any(map(_is_wrong, numbers))
+        translation = Translation(self.points.variables, by_pairs=True)
+        self._translate(translation, most_terms)
+        if translation.has_finite_sums(self.lo, self.hi):
+            self._translate(Translation(self.points.variables), most_terms)
+        self._learn()
+
+    def _translate(self, translation: Translation, most_terms: float) -> None:
+        """Set the rows of objective and constraints, and tighten the bounds by them."""
         self.terms = translation.terms
         (self.objective,) = translation(self._objective)
         self.below: list[Row] = []
         self.zero: list[Row] = []
-        numbers = (c for c in frozen.constraints if not c.variables())
-        self.contradicted = any(map(_is_wrong, numbers))
-        for constraint in demands:
+        for constraint in self._demands:
             self._refuse_more(BINARY * most_terms)
             self._demand(translation, constraint)
         for variable in self.points.variables:
@@ -277,7 +284,6 @@ class FactorableProblem:
         self._refuse_more(BINARY * most_terms if is_binary else most_terms)
         self.uses = self._uses()
         self._narrow()
-        self._learn()
 
     def _refuse_more(self, most: float) -> None:
         if len(self.terms) > most:

@@ -46,8 +46,9 @@ class Translation:
     ----------
     variables : sequence of cvxpy variables
         Variables of all expressions; their entries are the first columns.
-    box : pair of arrays of shape (p,), optional
-        Bounds of these entries, for atoms with several translations.
+    by_pairs : bool, default False
+        True takes log Σ exp two by two, b + log(1 + e^(a − b)): the bounds are looser, but right
+        where Σ exp overflows.
 
     Attributes
     ----------
@@ -65,12 +66,11 @@ class Translation:
     Row(terms=((1, -3.0), (2, 1.0), (3, 1.0)), constant=0.0)
     """
 
-    def __init__(
-        self, variables: Sequence[cp.Variable], box: tuple[Array, Array] | None = None
-    ) -> None:
+    def __init__(self, variables: Sequence[cp.Variable], *, by_pairs: bool = False) -> None:
         starts = np.cumsum([0, *(v.size for v in variables)])
         self.terms = Terms(int(starts[-1]))
-        self._box = box
+        self._by_pairs = by_pairs
+        self._log_sums: list[Rows] = []
         self.domain: Rows = []
         self._starts = {v.id: int(s) for v, s in zip(variables, starts, strict=False)}
         self._memo: dict[int, tuple[Any, Rows]] = {}
@@ -163,15 +163,28 @@ class Translation:
         """The largest of several numbers, two by two."""
         return by_pairs(self.largest, rows)
 
-    def is_exp_finite(self, rows: Rows) -> bool:
-        """False if the range of Σ exp of rows on the box starts at 0 or is endless."""
-        if self._box is None:
-            return True
-        ranges = self.terms.ranges(*(side[None] for side in self._box))
-        ends = np.hstack([ranges.of(row) for row in rows])
+    def log_sum_exp(self, rows: Rows) -> Row:
+        """The logarithm of the sum of exponentials."""
+        self._log_sums.append(rows)
+        if self._by_pairs:
+            return by_pairs(lambda a, b: b + self.terms.add(op.Logistic(), a - b), rows)
+        return self.terms.add(op.Log(), total([self.terms.add(op.Exp(), a) for a in rows]))
+
+    def has_finite_sums(self, lo: Array, hi: Array) -> bool:
+        """True if there are log Σ exp, and each Σ exp has a finite range above 0.
+
+        Parameters
+        ----------
+        lo, hi : arrays of shape (p,)
+            Bounds of the variables' entries.
+        """
+        if not self._log_sums:
+            return False
+        ranges = self.terms.ranges(lo[None], hi[None])
+        ends = [np.max([ranges.of(row) for row in rows], axis=(0, 2)) for rows in self._log_sums]
         with np.errstate(over="ignore", under="ignore"):
-            low, high = np.exp(ends.max(axis=1))
-        return bool(low > 0 and high < SQUARABLE)
+            low, high = np.exp(ends).T
+        return bool(np.all((low > 0) & (high < SQUARABLE)))
 
     def nonnegative(self, a: Row) -> Row:
         """The row itself, noted as one that must be nonnegative."""
@@ -306,12 +319,6 @@ def _norm(t: Translation, node: Any, rows: Rows) -> Row:
     return t.power(total([t.power(t.terms.add(op.Abs(), a), p) for a in rows]), 1 / p)
 
 
-def _log_sum_exp(t: Translation, node: Any, rows: Rows) -> Row:
-    if t.is_exp_finite(rows):
-        return t.terms.add(op.Log(), total([t.terms.add(op.Exp(), a) for a in rows]))
-    return by_pairs(lambda a, b: b + t.terms.add(op.Logistic(), a - b), rows)
-
-
 def _sum_largest(t: Translation, node: Any) -> Rows:
     """The sum of the k largest entries, found one after the other by pairwise comparison."""
     k, rows = float(node.k), t(node.args[0])
@@ -402,7 +409,7 @@ RULES: dict[type, Rule] = {
     ),
     Pnorm: _along(_norm),
     PnormApprox: _along(_norm),
-    cp.log_sum_exp: _along(_log_sum_exp),
+    cp.log_sum_exp: _along(lambda t, node, rows: t.log_sum_exp(rows)),
     Prod: _along(lambda t, node, rows: reduce(t.product, rows)),
     cumprod: _cumprod,
     cp.sum_largest: _sum_largest,

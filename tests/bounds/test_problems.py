@@ -16,6 +16,7 @@ from cvxpy.atoms.elementwise.trig import cos, sin
 
 import dcprog as dc
 from dcprog.factorable import search, terms
+from dcprog.factorable.problem import FactorableProblem
 from dcprog.foundation.deadline import interrupts_held
 
 GAP = 1e-3
@@ -628,3 +629,14 @@ def test_log_sum_exp_of_what_exp_takes_to_infinity_is_bounded(is_declared: bool)
     bound = dc.lower_bound(cp.Problem(cp.Minimize(cp.log_sum_exp(x) - 0.3 * x[0]), inside))
     assert bound.value == pytest.approx(-0.7e6 + np.log(2), rel=1e-3)
     assert bound.value <= -0.7e6 + np.log(2)
+
+
+def test_log_sum_exp_of_small_arguments_is_one_sum_where_constraints_bound_the_variables() -> None:
+    rng = np.random.default_rng(2)
+    A, B = rng.normal(size=(8, 3)), rng.normal(size=(8, 3))
+    x = cp.Variable(3)
+    difference = cp.log_sum_exp(A @ x) - cp.log_sum_exp(B @ x)  # by pairs the bound is 50% off
+    problem = cp.Problem(cp.Minimize(difference), [x >= -2, x <= 2])
+    operations = FactorableProblem(problem).terms.operations
+    assert not any(isinstance(operation, terms.Logistic) for operation, _ in operations)
+    assert dc.lower_bound(problem).status == "proved"
