@@ -81,13 +81,15 @@ def refined(
     tidy: Callable[[Array], Array],
     resume: Callable[[Array, int], Result],
     *,
+    level: Callable[[Array], Array] = np.asarray,
     tol: float,
     max_iter: int,
 ) -> Result:
     """The result of a run at its tidied end point, continued until both agree.
 
-    Setting small coefficients to 0 may lower F by more than the tolerance. The run's certificate
-    then does not hold at the tidy point, and the descent is resumed from there.
+    Setting small coefficients to 0 may lower F by more than the tolerance, and from another point
+    that is as low F may fall. The run's certificate then does not hold at the tidy point, and the
+    descent is resumed from there.
 
     Parameters
     ----------
@@ -99,6 +101,8 @@ def refined(
         Maps θ to a point without specks, no worse than θ up to a small part of the tolerance.
     resume : callable
         Maps θ and a number of steps to the result of a run from θ with at most that many steps.
+    level : callable
+        Maps θ to the point, as low as θ, that is tidied, or to θ itself, which it is by default.
     tol : float
         The tolerance relative to the scale of F.
     max_iter : int
@@ -113,17 +117,22 @@ def refined(
     x, reached = result.x, result
     try:
         for _ in range(ROUNDS):
-            theta = tidy(x)
+            begun = level(x)
+            theta = tidy(begun)
             value = risk(theta)
             moved = replace(result, x=theta, value=value)
             slack = tol * max(result.scale, risk.magnitude(theta))
-            if not risk(x) - value > slack or result.status in ("interrupted", "time_limit"):
+            is_lower, left = risk(x) - value > slack, max_iter - len(result.history)
+            is_end = result.status in ("interrupted", "time_limit")
+            if is_end or (not is_lower and (begun is x or left < 1)):
                 return moved
-            reached, left = moved, max_iter - len(result.history)
+            reached = moved
             if left < 1:
                 message = f"no criticality after {max_iter} steps"
                 return replace(moved, status="max_iter", message=message, gap=np.inf)
             more = resume(theta, left)
+            if not is_lower and (more.x is None or not risk(more.x) < value - slack):
+                return moved
             if more.x is None or not risk(more.x) <= value + slack:
                 # it ends higher: the certificate holds at x and, for mere specks, at θ too
                 largest = float(np.max(np.abs(x), initial=0.0))
@@ -387,12 +396,14 @@ class LoopEstimator(CallbackSupportMixin, RiskEstimator):
         spec: Risk,
         start: Any = "auto",
         *,
+        level: Callable[[Array], Array] = np.asarray,
         tidy: Callable[[Array], Array] = np.asarray,
         callback: Callback = None,
     ) -> Result:
         """Run the solver and refine its point to exact zeros at kinks of the penalty.
 
-        `tidy` maps a point to an equally good one before small coefficients are set to 0.
+        `level` maps a point to another that is as low, and `tidy` to a more accurate minimiser,
+        before small coefficients are set to 0.
         """
 
         def resume(start: Array, max_iter: int) -> Result:
@@ -404,7 +415,8 @@ class LoopEstimator(CallbackSupportMixin, RiskEstimator):
             return cleared(spec, tidy(theta), INNER * self.tol)
 
         result = self._run(spec, start, callback=callback)
-        return refined(result, spec, tidied, resume, tol=self.tol, max_iter=self.max_iter)
+        tol, most = self.tol, self.max_iter
+        return refined(result, spec, tidied, resume, level=level, tol=tol, max_iter=most)
 
     # ---- the fitted function ---------------------------------------------------------------------
 

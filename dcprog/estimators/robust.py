@@ -242,14 +242,17 @@ class RobustEstimator(KernelOption, NamedParts, LoopEstimator):
                 starts.append(progress.x)
             return callback is not None and callback(progress)
 
+        def level(theta: Array) -> Array:
+            return nearest(risk, theta, starts[0] if starts else np.zeros_like(theta))
+
         def tidy(theta: Array) -> Array:
-            near = nearest(risk, theta, starts[0] if starts else np.zeros_like(theta))
-            return self._polished(risk, near)
+            return self._polished(risk, theta)
 
         # a callback would keep the starts out of parallel processes
         alone = callback is not None or self.n_jobs in (None, 1)
         start = self._start(declared)
-        result = self._run_refined(risk, start, tidy=tidy, callback=step if alone else None)
+        told = step if alone else None
+        result = self._run_refined(risk, start, level=level, tidy=tidy, callback=told)
         return Solution(risk, result)
 
     def _learn(self, declared: Declaration) -> None:

@@ -15,6 +15,7 @@ from dcprog import losses, penalties
 from dcprog.engine.result import Result
 from dcprog.estimators import RobustClassifier, RobustRegressor
 from dcprog.estimators.loop import refined
+from dcprog.estimators.robust import nearest
 from dcprog.foundation.arrays import Array
 from dcprog.foundation.errors import DataLost
 from dcprog.models import AngleSVC, SmoothSVC
@@ -118,6 +119,28 @@ def test_the_steps_of_all_runs_count() -> None:
     kept = refined(worse, risk, lost_later, resume, tol=TOL, max_iter=10)
     assert kept.status == "interrupted"
     assert kept.value == pytest.approx(result.value)
+
+
+@pytest.mark.filterwarnings("ignore::dcprog.TrivialSolutionWarning")
+def test_a_run_goes_on_from_another_intercept_that_is_as_good() -> None:
+    """At b = −1 two margins hold w; at the start's b another sample is trimmed, and none does."""
+    rows = dc.binary_margins(np.array([[1.0], [0.0], [0.0]]), np.array([1.0, -1.0, 1.0]))
+    risk = dc.Risk.from_loss(rows, dc.trim(dc.hinge(), 1 / 3), dc.lp(0.5, 0.3))
+    corner = np.array([2.0, -1.0])
+    result = replace(dc.solve(risk, effort="low"), x=corner, value=risk(corner))
+
+    def level(theta: Array) -> Array:
+        return nearest(risk, theta, np.array([0.0, 3.0]))
+
+    def resume(theta: Array, max_iter: int) -> Result:
+        return dc.solve(risk, start=theta, max_iter=max_iter, n_starts=1)
+
+    kept = refined(result, risk, np.asarray, resume, level=level, tol=TOL, max_iter=100)
+    assert kept.status == "converged"
+    assert kept.x is not None
+    assert kept.value == risk(kept.x) == 0.0 < result.value
+    short = refined(result, risk, np.asarray, resume, level=level, tol=TOL, max_iter=1)
+    assert (short.status, short.value) == ("converged", result.value)
 
 
 @pytest.mark.parametrize("size", [1e200, 1e300])

@@ -23,7 +23,10 @@ LOST = "X can no longer be read"
 SQUARED = dc.cap(dc.squared_hinge(), 1.0)
 ESTIMATORS: dict[str, tuple[Callable[[], Any], bool]] = {
     "squared hinge": (lambda: dc.RobustClassifier(SQUARED, dc.l2(1.0)), True),
-    "concave penalty": (lambda: dc.RobustClassifier(SQUARED, dc.mcp(1.0, 3.0), n_starts=1), True),
+    "concave penalty": (
+        lambda: dc.RobustClassifier(SQUARED, dc.log_sum(1.0, 1.0), n_starts=1),
+        True,
+    ),
     "hinge": (lambda: dc.RobustClassifier(dc.cap(dc.hinge(), 1.0), dc.l2(1.0), n_starts=1), True),
     "filtered": (lambda: SmoothSVC(outlier_ratio=0.1), True),
     "residuals": (dc.RobustRegressor, False),
