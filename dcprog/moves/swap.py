@@ -16,7 +16,6 @@ from dcprog.foundation.deadline import Deadline
 from dcprog.foundation.errors import SubproblemError
 from dcprog.foundation.tolerances import TOL
 from dcprog.moves.exchange import WIDTH
-from dcprog.penalties import ConcavePenalty
 from dcprog.problem.choices import NONE, Choice, choices, other_choices, relocations
 from dcprog.problem.surrogate import ProblemSurrogate
 from dcprog.risk.risk import Risk
@@ -227,8 +226,9 @@ class Support(OfRisk):
         """Refuse convex penalties, maxima of losses, and large matrices."""
         risk = surrogate.declared
         rows = risk.rows
-        if not isinstance(risk.penalty, ConcavePenalty) or not np.any(risk.penalized):
-            return "its penalty is not concave"
+        parts = risk.penalty.parts()
+        if not parts.concave or not parts.is_elastic or not np.any(risk.penalized):
+            return "its penalty is no concave function of each coefficient"
         is_sum = risk.aggregate != "max" and isinstance(rows, Scores) and risk.no_matrix is None
         if not is_sum or rows.kernel is not None:
             return "it is no sum of losses of a matrix"
@@ -249,12 +249,11 @@ def _supports(surrogate: RiskSurrogate, budget: Budget, x: Array) -> Iterator[Mi
     model, solve = _Quadratic(surrogate, x), surrogate.solver(budget.deadline)
     penalty, problem = surrogate.risk.penalty, surrogate.problem
     tolerance, largest = TOL * surrogate.scale(x), np.max(model.size)
-    assert isinstance(penalty, ConcavePenalty)
 
     def minimiser(change: Change) -> Array:
         shrinkage, begin = np.array(problem.shrinkage), x.copy()
         if change.freed != NO_ONE:
-            shrinkage[change.freed] = penalty.rate(np.array([max(change.size, largest)]))[0]
+            shrinkage[change.freed] = penalty.weights([max(change.size, largest)])[0]
         if change.out != NO_ONE:
             begin[model.held[change.out]] = 0.0
             shrinkage[change.out] += abs(model.gradient(begin)[change.out])
@@ -277,9 +276,8 @@ class _Quadratic:
 
     def __init__(self, surrogate: RiskSurrogate, x: Array) -> None:
         risk, problem = surrogate.risk, surrogate.problem
-        assert isinstance(risk.penalty, ConcavePenalty)
         self._near = Near(problem, x, surrogate.units(x), surrogate.scale(x), WIDTH)
-        self._psi = risk.penalty.of_size
+        self._parts = risk.penalty.parts()
         self.held = np.flatnonzero(risk.penalized)
         self._w, self._is_free = x[self.held], problem.shrinkage == 0
         self.size = np.abs(self._w)
@@ -309,22 +307,28 @@ class _Quadratic:
         slopes = problem.row_weights * np.mean(there.slopes(), axis=0)
         return np.asarray((near.risk.pull(slopes) + problem.linear)[self.held], dtype=float)
 
+    def _psi(self, t: Array) -> Array:
+        """The penalty of coefficients of size t, of weights of their own with the mean weight."""
+        concave = sum(part.of_size(t) for part in self._parts.concave)
+        l1, ridge = np.mean(self._parts.l1), self._parts.ridge
+        return np.asarray(concave + l1 * t + ridge * t**2 / 2, dtype=float)
+
     def singles(self) -> Iterator[Change]:
         """Coefficients to free, one at a time, the lowest F first."""
-        size, force, psi = self.size, np.abs(self._force), self._psi
+        size, force = self.size, np.abs(self._force)
         step = force / self._curvature
-        rise = psi(size + step) - psi(size) - step * force / 2
+        rise = self._psi(size + step) - self._psi(size) - step * force / 2
         rise[self._is_free] = np.inf
         return (Change(j, size[j] + step[j], NO_ONE, rise[j]) for j in _increasing(rise))
 
     def pairs(self) -> Iterator[Change]:
         """Coefficients to leave out, with none or one that is 0 freed in their place."""
-        w, some, zero, psi = self._w[self._some], self._some, self._zero, self._psi
+        w, some, zero = self._w[self._some], self._some, self._zero
         give, follow = self._give[:, None], self._follow[:, zero]
-        out = w**2 / (2 * self._give) + self._force[some] * w - psi(self.size[some])
+        out = w**2 / (2 * self._give) + self._force[some] * w - self._psi(self.size[some])
         force = np.abs(self._force[zero] + w[:, None] / give * follow)
         step = force / (self._curvature[zero] + follow**2 / give)
-        rise = np.column_stack([out, out[:, None] + psi(step) - step * force / 2])
+        rise = np.column_stack([out, out[:, None] + self._psi(step) - step * force / 2])
         for place in _increasing(rise):
             i, j = np.unravel_index(place, rise.shape)
             freed, size = (zero[j - 1], step[i, j - 1]) if j else (NO_ONE, 0.0)

@@ -89,7 +89,7 @@ def test_majorants_that_free_a_coefficient_lie_above_f(
         assert np.flatnonzero(problem.shrinkage != surrogate.problem.shrinkage) == [change.freed]
         at = np.abs(x[:6])
         at[change.freed] = size
-        shift = risk.penalty(at) - problem.shrinkage @ at
+        shift = risk.penalty(at) - problem.penalty(np.append(at, 0.0))
         for z in x + rng.normal(size=(20, 7)):
             assert problem.value(z) + shift >= risk(z) - 1e-9
 
@@ -130,7 +130,7 @@ def test_what_it_refuses() -> None:
     several = dc.Risk(dc.angle_margins(X, y), dc.hinge(), penalty=mcp, aggregate="max")
     wide = residuals(0, mcp, dc.square(), n=5, p=1001)
     for risk, why in [
-        (classes(0, dc.l1(1.0)), "not concave"),
+        (classes(0, dc.l1(1.0)), "no concave function"),
         (several, "no sum"),
         (wide, "many coefficients"),
     ]:
