@@ -188,7 +188,8 @@ def shortest(near: Near, deadline: Deadline = UNLIMITED) -> Pull | None:
     Returns
     -------
     Pull or None
-        None where the penalty has no known form, too much is tied, or the deadline has passed.
+        None where the penalty has no known form, too much is tied, the deadline has passed, or
+        units of coefficients overflow, as those of subnormal features do.
 
     References
     ----------
@@ -206,7 +207,7 @@ def shortest(near: Near, deadline: Deadline = UNLIMITED) -> Pull | None:
         return None
     slope, ridge = penalty
     fixed[held] += slope
-    if free.parts and deadline.left == 0:
+    if (free.parts and deadline.left == 0) or not np.all(np.isfinite(fixed)):
         return None
     vector = free.least(fixed, deadline)
     way = vector / (float(np.linalg.norm(vector)) or 1.0)
@@ -245,7 +246,7 @@ class _Free:
                 problem.get_problem_data(cp.CLARABEL)  # compiled once, within the deadline
                 limit = {} if deadline.left is None else {"time_limit": deadline.left}
                 problem.solve(solver=cp.CLARABEL, tol_gap_abs=TIGHT, tol_gap_rel=TIGHT, **limit)
-            except cp.error.SolverError:
+            except (cp.error.SolverError, ValueError):  # the latter of entries beyond all sizes
                 return fixed
         if total.value is None:
             return fixed

@@ -10,7 +10,8 @@ import pytest
 
 import dcprog as dc
 from dcprog.engine.protocol import centre
-from dcprog.risk_mm.stationarity import Near, ties
+from dcprog.risk_mm.stationarity import Near, shortest, ties
+from dcprog.risk_mm.surrogate import RiskSurrogate
 
 GAMMA = 0.5
 # Both ways along each axis: the losses of a sample and of its mirror image tie at 0.
@@ -176,3 +177,20 @@ def test_many_ties_without_a_descent_are_no_proof() -> None:
     certificate = dc.solve(risk, start=np.zeros(1), escape=False).certificate()
     assert certificate.holds
     assert certificate.d_stationary is None
+
+
+def test_units_that_overflow_tell_no_subgradient() -> None:
+    """Subnormal features: the unit of their coefficient is infinite."""
+    rng = np.random.default_rng(0)
+    X, y = 1e-310 * rng.normal(size=(15, 1)), np.full(15, 0.001)
+    y[[2, 14]] = 0.021
+    loss = dc.trim(dc.cap(dc.pinball(0.7), 0.001), 0.25)
+    model = dc.RobustRegressor(loss, dc.capped_l1(0.3, 1.0), scale=None).fit(X, y)
+    assert np.all(np.isfinite(model.coef_))
+    risk = dc.Risk.from_loss(dc.residual_rows(X, y), loss, dc.capped_l1(0.3, 1.0))
+    surrogate = RiskSurrogate(risk)
+    x = np.array([0.0, 0.001])
+    centre(surrogate, x)
+    near = Near(surrogate.problem, x, np.array([np.inf, 1.0]), surrogate.scale(x), 1e-6)
+    with np.errstate(all="ignore"):
+        assert shortest(near) is None
