@@ -114,8 +114,8 @@ def check_point(
 
 
 def _noise(land: Landscape, x: Array, rng: np.random.Generator) -> float:
-    """What rounding x does to F: much, where F has infinite slopes."""
-    eps, here = np.finfo(float).eps, land.value(x)
+    """What a few roundings of x do to F: much, where F has infinite slopes."""
+    eps, here = 4 * np.finfo(float).eps, land.value(x)
     if not np.isfinite(here):
         return 0.0
     there = [land.value(x * (1 + eps * rng.choice([-1, 0, 1], x.size))) for _ in range(SAMPLES)]
