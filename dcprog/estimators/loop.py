@@ -102,7 +102,7 @@ def refined(
     resume : callable
         Maps θ and a number of steps to the result of a run from θ with at most that many steps.
     level : callable
-        Maps θ to the point, as low as θ, that is tidied, or to θ itself, which it is by default.
+        Maps θ to another point with the same F, which is then tidied; θ itself by default.
     tol : float
         The tolerance relative to the scale of F.
     max_iter : int

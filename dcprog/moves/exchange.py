@@ -89,11 +89,7 @@ def _newton(near: Near, pulls: Array) -> Array:
     risk, p = near.risk, near.theta.size
     if p > FEW_COEFFICIENTS or risk.aggregate == "max":
         return pulls
-    curvature = near.problem.row_weights.copy()
-    for rows, part in near.parts():
-        lowest, highest = part.slopes()
-        curvature[rows] *= (highest - lowest) / (2 * near.step)
-    gram = near.gram(curvature)
+    gram = near.gram(near.bent())
     held = np.flatnonzero(risk.penalized)
     gram[held, held] += risk.penalty.parts().ridge * near.units[held] ** 2 / near.scale
     gram[np.diag_indices(p)] += TOL * (float(np.trace(gram)) / p or 1.0)

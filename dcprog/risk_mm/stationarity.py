@@ -126,6 +126,14 @@ class Near:
         u, slope = self.u[rows], self.risk.base.slope
         return slope(u - self.step), slope(u + self.step)
 
+    def bent(self) -> Array:
+        """Curvatures of the weighted losses in the margins: slopes' differences over the reach."""
+        curvature = self.problem.row_weights.copy()
+        for rows, part in self.parts():
+            lowest, highest = part.slopes()
+            curvature[rows] *= (highest - lowest) / (2 * self.step)
+        return curvature
+
     def losses(self) -> tuple[Array, Array]:
         """The least and the largest loss of every row at the ends of its reach."""
         risk = self.risk
@@ -246,7 +254,7 @@ class _Free:
                 problem.get_problem_data(cp.CLARABEL)  # compiled once, within the deadline
                 limit = {} if deadline.left is None else {"time_limit": deadline.left}
                 problem.solve(solver=cp.CLARABEL, tol_gap_abs=TIGHT, tol_gap_rel=TIGHT, **limit)
-            except (cp.error.SolverError, ValueError):  # the latter of entries beyond all sizes
+            except (cp.error.SolverError, ValueError):  # ValueError: the data hold infinity
                 return fixed
         if total.value is None:
             return fixed
