@@ -10,6 +10,7 @@ from typing import Any
 
 import cvxpy as cp
 import numpy as np
+import numpy.typing as npt
 import scipy.sparse as sp
 from cvxpy.atoms.affine.affine_atom import AffAtom
 from cvxpy.atoms.affine.binary_operators import DivExpression, MulExpression
@@ -475,16 +476,17 @@ def starts_at_edge(atom: cp.Expression, values: Values, share: float) -> bool:
     )
 
 
-def limit_at(atom: cp.Expression, values: Values, depth: float) -> Array | None:
-    """The atom's value with its limit, −∞ or ∞, where it is beside an edge; None if it is not.
-
-    Entries count that are within `depth` times the arguments' size of an edge without finite value.
-    """
+def above_edge(atom: cp.Expression, values: Values) -> Array | None:
+    """The entries' distances from an edge without a finite value; None if there is no such edge."""
     known = edge_of(atom)
     if known is None or not known.bottomless:
         return None
-    near = [known.depth(values.array(arg)) <= depth * values.size(atom) for arg in atom.args]
-    if not any(map(np.any, near)):
-        return None
+    return known.depth(values.array(atom.args[0]))
+
+
+def limit_at(atom: cp.Expression, values: Values, near: npt.NDArray[np.bool_]) -> Array:
+    """The atom's value with its limit, −∞ or ∞, where entries of its argument are at an edge."""
     limit = -np.inf if atom.is_atom_concave() else np.inf
-    return np.where(near[0] if isinstance(atom, Elementwise) else True, limit, values.array(atom))
+    return np.where(
+        near if isinstance(atom, Elementwise) else np.any(near), limit, values.array(atom)
+    )

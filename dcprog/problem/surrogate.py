@@ -17,9 +17,9 @@ from dcprog.foundation.deadline import Deadline
 from dcprog.foundation.errors import SubproblemError, UnfitSolver
 from dcprog.foundation.tolerances import DIFFERENCE, FEASIBLE, JUMP, STILL, TIGHT, TOL
 from dcprog.majorants.feasibility import Miss
-from dcprog.majorants.tree import Values, limit_at, nodes, short, starts_at_edge
+from dcprog.majorants.tree import Values, above_edge, limit_at, short, starts_at_edge
 from dcprog.problem.majorised_problem import MajorisedProblem
-from dcprog.problem.sizes import DECADE, Sizes
+from dcprog.problem.sizes import DECADE, KNOWN, Sizes
 from dcprog.problem.starts import Starts
 
 # A tolerance that is tightened for terms that cancel keeps at least this share of its size.
@@ -506,15 +506,29 @@ class _ProblemDomain(Domain):
         return abs(problem.objective(problem.at(x)) - problem.exact(x))
 
     def falls_off(self, x: Array) -> bool:
-        """True if x is at an edge of the domain towards which the objective falls to −∞."""
+        """True if x is at an edge of the domain towards which the objective falls to −∞.
+
+        An entry is at an edge if its distance from it is small beside the size of the arguments and
+        beside its change by a step of x by KNOWN units. The size alone is no measure: that of eˣ
+        over a box of a thousand is far larger than 1, its value in the middle of ℝ.
+        """
         problem = self._problem
-        problem.points.load(x)
-        values, limits = problem.context.values(), problem.context.values()
-        for node in nodes(problem.frame.node):
-            limit = limit_at(node, values, NEAR_BOTTOMLESS * EDGE)
-            if id(node) in problem.context.edges and limit is not None:
-                limits.assume(node, limit)
+        step = self._made.sizes.beside(x, np.random.default_rng(0), KNOWN) - x
+        here, *beside = (self._depths(point) for point in (x, x + step, x - step))
+        values, limits = problem.at(x), problem.context.values()
+        for key, depth in here.items():
+            node = problem.context.edges[key]
+            change = np.fmax(*(np.abs(other[key] - depth) for other in beside))
+            at_edge = (depth <= NEAR_BOTTOMLESS * EDGE * values.size(node)) & (depth < change)
+            if np.any(at_edge):
+                limits.assume(node, limit_at(node, values, at_edge))
         return problem.objective(limits) == -np.inf
+
+    def _depths(self, x: Array) -> dict[int, Array]:
+        """Distances at x of arguments from edges where an atom falls to −∞, by the atom's id."""
+        values = self._problem.at(x)
+        found = {key: above_edge(node, values) for key, node in self._problem.context.edges.items()}
+        return {key: depth for key, depth in found.items() if depth is not None}
 
     def cleared(self, x: Array) -> Array:
         """The point x with entries at rounding level set to 0."""

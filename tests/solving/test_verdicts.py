@@ -197,6 +197,18 @@ def test_a_logarithm_above_zero_is_bounded_whatever_an_outlier_is(far: float) ->
     assert result.value == pytest.approx(2 * np.log(far), abs=0.2)
 
 
+@pytest.mark.parametrize("low", [0, -1000])
+def test_a_logarithm_of_exponentials_over_a_wide_box_is_bounded(low: float) -> None:
+    """Their size over the box, e^1000, is no measure of the distance of 2 from 0."""
+    x, y = cp.Variable(bounds=[low, 1000]), cp.Variable(bounds=[low, 1000])
+    F = cp.log(cp.exp(x) + cp.exp(y)) - 0.5 * x - 1e-4 * cp.square(y)
+    result = dc.solve(cp.Problem(cp.Minimize(F)))
+    assert result.status != "unbounded"
+    assert np.isfinite(result.value)
+    if low == 0:
+        assert result.value == pytest.approx(np.log(2))
+
+
 @pytest.mark.parametrize(
     "goal",
     [
