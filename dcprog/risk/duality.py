@@ -204,7 +204,7 @@ def penalty_gap(
     centre : array of shape (p,), optional
         Another point, whose sizes count too.
     """
-    terms = l1 * np.abs(theta) + 0.5 * l2 * theta**2 + slope * theta
+    terms = l1 * np.abs(theta) + 0.5 * (l2 * theta) * theta + slope * theta
     over = np.maximum(np.abs(slope) - l1, 0.0)
     size = _size(theta, centre)
     return float(np.sum(terms)) + _fall(over, l1, l2, size, largest_units(risk), above)

@@ -381,7 +381,7 @@ class log_ratio_by(_Scaled):
     def __call__(self, t: npt.ArrayLike) -> Array:
         """log(1 + k/(1/t + e^{−σ}))/k with k = 1 − e^{−σ}."""
         k = -np.expm1(-self.sigma)
-        with np.errstate(divide="ignore"):  # at t = 0, and at t = ∞ if e^{−σ} underflows
+        with np.errstate(all="ignore"):  # at t near 0, and at t = ∞ if e^{−σ} underflows
             rise = k / (1 / np.asarray(t, dtype=float) + np.exp(-self.sigma))
         return np.minimum(np.log1p(rise), self.sigma) / k
 

@@ -328,7 +328,7 @@ class Subproblem:
         """The value of the function at x."""
         lines = self.design.lines(x) if lines is None else lines
         losses = float(self.cost @ lines.max(axis=1))
-        penalty = float(self.l1 @ np.abs(x)) + 0.5 * float(self.l2 @ x**2)
+        penalty = float(self.l1 @ np.abs(x)) + 0.5 * float((self.l2 * x) @ x)
         return losses + float(self.linear @ x) + penalty + self.constant
 
     def slope(self, duals: Array) -> Array:

@@ -83,7 +83,7 @@ class SmoothProblem:
         """The place at θ, whose margins are computed unless they are given."""
         u = self.risk.margins(theta) if margins is None else margins
         losses, tilted = self.weight * self.base(u), self.tilt * u
-        penalties = self.l1 * np.abs(theta) + 0.5 * self.l2 * theta**2
+        penalties = self.l1 * np.abs(theta) + 0.5 * (self.l2 * theta) * theta
         pull = self.weight * self.base.slope(u) + self.tilt
         lost, paid = float(losses.sum()), float(penalties.sum())
         value = lost + float(tilted.sum()) + paid
@@ -100,7 +100,7 @@ class SmoothProblem:
         It is F(θ) minus the minimum over z of the losses' tangent at θ plus the penalty of z, see
         :func:`~dcprog.risk.duality.penalty_gap`. The losses are nowhere below their tangent.
         """
-        penalties = float(np.sum(self.l1 * np.abs(theta) + 0.5 * self.l2 * theta**2))
+        penalties = float(np.sum(self.l1 * np.abs(theta) + 0.5 * (self.l2 * theta) * theta))
         above = losses - self.base.lower * float(np.sum(self.weight)) + penalties
         above = np.inf if np.any(self.tilt) else above
         return penalty_gap(self.risk, theta, slope, self.l1, self.l2, above)
@@ -134,7 +134,7 @@ class SmoothLine:
         theta, l1, l2 = place.theta, problem.l1, problem.l2
         self._sizes = float(l1 @ np.abs(theta))
         self.along = float(problem.tilt @ change) + float((l2 * theta) @ d)
-        self.square = float(l2 @ d**2)
+        self.square = float((l2 * d) @ d)
         steep = float(place.slope @ d) + float((l2 * theta) @ d)
         self.first = steep + float(l1 @ np.abs(theta + d)) - self._sizes
 

@@ -50,6 +50,7 @@ from dcprog.solvers.linalg.kronecker import RowHessian
 from dcprog.solvers.registry import choose
 from dcprog.solvers.smooth.proximal_newton import ProximalNewtonSolver
 from dcprog.solvers.smooth.sign_search import SignSearch
+from dcprog.solvers.smooth.smooth_problem import SmoothLine, SmoothProblem
 
 MARGINS: list[ConvexLoss] = [
     squared_hinge(),
@@ -463,3 +464,14 @@ def test_kernel_machine_of_three_classes_is_that_of_its_margins() -> None:
     u = angle_margins(K, y, fit_intercept=True) @ np.concatenate([a.ravel(), b])
     value = np.sum(pade_hinge(5.0)(u)) + 0.25 * np.sum(a * (a @ K))
     assert result.value == pytest.approx(value, rel=1e-9)
+
+
+def test_a_long_step_without_a_ridge_has_a_finite_rise() -> None:
+    """The square of 1e200 overflows; 0 times it was NaN, at which no search along a line ends."""
+    rng = np.random.default_rng(0)
+    X, y = 1e-200 * rng.standard_normal((20, 3)), np.sign(rng.standard_normal(20))
+    risk = Risk(binary_margins(X, y, fit_intercept=False), logistic(), penalty=l1(1e-205))
+    problem = SmoothProblem.of(WeightedRisk(risk, np.ones(20)))
+    d = 1e200 * rng.standard_normal(3)
+    line = SmoothLine(problem, problem.place(np.zeros(3)), d, np.asarray(risk.rows @ d).ravel())
+    assert line.rise(1.0) == pytest.approx(risk(d) - risk(np.zeros(3)))
