@@ -350,27 +350,31 @@ class _Sizes:
         return self._blend(lambda ranges: np.abs(ranges.of(row)[0]), share)
 
     def of_terms(self, row: Row, share: float) -> float:
-        """The sum of the sizes of the terms."""
-        return self._blend(lambda ranges: ranges.size(row), share)
+        """The sum of the sizes of the terms; of their coefficients where all terms are 0."""
+        return self._blend(lambda ranges: ranges.size(row), share, _of_coefficients(row))
 
     def usual(self, row: Row) -> float:
         """The median, over points nearer the best one, of the sum of the sizes of the terms.
 
         In a wide box an exponential is usually beyond all that F is where it matters.
         """
-        return _median(self._near.size(row))
+        return _median(self._near.size(row), _of_coefficients(row))
 
-    def _blend(self, measure: Callable[[Ranges], Array], share: float) -> float:
-        median = _median(measure(self._samples))
+    def _blend(self, measure: Callable[[Ranges], Array], share: float, none: float = 1.0) -> float:
+        median = _median(measure(self._samples), none)
         if self._known is None:
             return median
         here = float(measure(self._known)[0])
         return max(here if np.isfinite(here) else 0.0, share * median)
 
 
-def _median(sizes: Array) -> float:
+def _of_coefficients(row: Row) -> float:
+    return sum(abs(c) for _, c in row.terms)
+
+
+def _median(sizes: Array, none: float = 1.0) -> float:
     usable = sizes[np.isfinite(sizes) & (sizes > 0)]
-    return float(np.median(usable)) if usable.size else 1.0
+    return float(np.median(usable)) if usable.size else none
 
 
 def _general(expression: Any) -> Any:

@@ -210,6 +210,15 @@ def test_the_upper_side_rises_too() -> None:
     assert -600 - 1e-5 * bound.scale <= bound.value <= -600
 
 
+@pytest.mark.parametrize("factor", [1e-9, 1.0, 1e9])
+def test_the_gap_of_an_objective_that_is_0_has_its_units(factor: float) -> None:
+    x = cp.Variable(bounds=[-0.8, 0])
+    share = cp.sqrt(cp.abs(0 * x)) / (1 + cp.maximum(0.6 * x - 0.8, 0))
+    bound = dc.lower_bound(cp.Problem(cp.Minimize(factor * cp.maximum(share, -0.4 * x - 1.1))))
+    assert bound.status == "proved"
+    assert bound.scale <= 1e-3 * factor
+
+
 def test_a_converged_point_is_the_incumbent() -> None:
     problem = complementarity()
     result = dc.solve(problem)

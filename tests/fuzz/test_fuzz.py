@@ -438,7 +438,12 @@ def test_a_descent_counts_however_near_0_infinite_slopes_are_left() -> None:
     for x in (np.array([2.0]), np.array([0.5])):
         found = find_descent(land, x, 1e-6, rng)
         assert found is not None
-        assert _is_steep_anyhow(land, x, found)
+        assert _is_steep_anyhow(land, x, found, rng)
+
+
+@pytest.mark.parametrize("case", ["fits:766686", "fits:770998"])
+def test_targets_of_size_1e_9_beside_infinite_slopes_are_no_failures(case: str) -> None:
+    assert not judged(case).failures
 
 
 def test_the_fuzzers_own_warnings_are_not_the_librarys_in_a_checkout_named_after_it() -> None:

@@ -197,6 +197,26 @@ def test_a_logarithm_above_zero_is_bounded_whatever_an_outlier_is(far: float) ->
     assert result.value == pytest.approx(2 * np.log(far), abs=0.2)
 
 
+@pytest.mark.parametrize("rest", [2**-55, 1e-16, 0.0])
+@pytest.mark.parametrize("equal", [True, False])
+def test_a_constraint_without_coefficients_is_not_infeasible_by_rounding(
+    rest: float, equal: bool
+) -> None:
+    """0·x + (-.4 + 1 + .8 + .5 - .7)/6 = .2 misses .2 by 3e-17: in units of that it was 1 = 0."""
+    x = cp.Variable(nonpos=True)
+    idle = cp.sum(np.zeros(5) * x + np.array([-0.4, 1.0, 0.8, 0.5, -0.7])) / 6
+    met = idle == 0.2 + rest if equal else idle >= 0.2 + rest
+    result = solve(cp.Problem(cp.Minimize(-cp.square(x)), [x >= -3, met]))
+    assert result.status == "converged"
+    assert result.value == pytest.approx(-9)
+
+
+def test_a_constraint_without_coefficients_that_is_missed_is_infeasible() -> None:
+    x = cp.Variable(nonpos=True)
+    problem = cp.Problem(cp.Minimize(-cp.square(x)), [x >= -3, np.zeros(2) * x == 1e-3])
+    assert solve(problem).status == "infeasible"
+
+
 @pytest.mark.parametrize("low", [0, -1000])
 def test_a_logarithm_of_exponentials_over_a_wide_box_is_bounded(low: float) -> None:
     """Their size over the box, e^1000, is no measure of the distance of 2 from 0."""

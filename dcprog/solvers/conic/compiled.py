@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from copy import copy
 from dataclasses import dataclass, field, replace
-from functools import cache
+from functools import cache, cached_property
 from types import MethodType, SimpleNamespace
 from typing import Any
 
@@ -451,6 +451,12 @@ class CompiledProblem:
             data = {**data, s.Q if s.Q in data else s.C: cost}
         return data, inverse
 
+    @cached_property
+    def _largest(self) -> float:
+        """The largest absolute value of the problem's constants."""
+        constants = [constant.value for constant in self.problem.constants() if constant.size]
+        return max((float(abs(value).max()) for value in constants), default=0.0)
+
     def _form(self, data: Any, inverse: list[Any]) -> StandardForm | None:
         if not isinstance(data, dict) or self._interface is None:
             return None
@@ -458,7 +464,7 @@ class CompiledProblem:
         kept = self._matrices
         if kept is not None and self._constant is not None:
             return replace(kept, q=data[s.Q if s.Q in data else s.C], offset=offset)
-        form = standard_form(data, offset, self._chain.solver)
+        form = standard_form(data, offset, self._chain.solver).without_rounding(self._largest)
         if kept is not None and same_matrix(kept.A, form.A):  # cached results for A stay valid
             form = replace(form, A=kept.A)
         self._matrices = form

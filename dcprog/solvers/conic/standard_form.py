@@ -7,7 +7,7 @@ only a point and multipliers, and any of them give a valid bound.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -16,7 +16,7 @@ import scipy.sparse as sp
 from cvxpy import settings as s
 
 from dcprog.foundation.arrays import Array
-from dcprog.foundation.tolerances import FEASIBLE, KNOWN_DIGITS, LAST_PLACES, LOOSE, RADIUS
+from dcprog.foundation.tolerances import FEASIBLE, KNOWN_DIGITS, LAST_PLACES, LOOSE, RADIUS, SUMMED
 
 Mask = npt.NDArray[np.bool_]
 Rows = npt.NDArray[np.intp]
@@ -306,6 +306,23 @@ class StandardForm:
         # where a bound lies beyond the reach, the interval extends to that bound
         low, high = np.minimum(low, high), np.maximum(low, high)
         return np.where(r == 0, 0.0, np.where(r > 0, r * low, r * high))
+
+    def without_rounding(self, size: float) -> StandardForm:
+        """The program without the rounding errors of linear rows whose coefficients are all 0.
+
+        Such a row, 0'x = b or 0'x ≤ b with a b of 1e-17, arises where a constraint's variables have
+        the coefficient 0 and its constants cancel. In its own units b has the size 1, and solvers
+        call the program infeasible. `size` is that of the problem's constants.
+        """
+        linear = self.cones.zero + self.cones.nonneg
+        entries = np.bincount(self.A.indices[self.A.data != 0], minlength=len(self.b))[:linear]
+        size = max(size, float(np.max(np.abs(self.b[np.isfinite(self.b)]), initial=0.0)))
+        noise = np.flatnonzero((entries == 0) & (np.abs(self.b[:linear]) <= SUMMED * size))
+        if not np.any(self.b[noise]):
+            return self
+        b = self.b.copy()
+        b[noise] = 0.0
+        return replace(self, b=b)
 
     def proves_infeasible(self, z: Array) -> bool:
         """True if z is a certificate of infeasibility:  z ∈ K*,  A'z = 0,  b'z < 0.
