@@ -1,8 +1,9 @@
-"""The capped hinge on tall, wide, sparse and shifted data against one LIBLINEAR hinge fit.
+"""The capped hinge on tall, wide, sparse and shifted data against LIBLINEAR: a loop, and one fit.
 
-The peer solves one convex problem, ``LinearSVC(loss="hinge", tol=1e-4)``, and penalises its
-intercept; ours is a whole robust fit, ``dc.solve(risk, start="convex", n_starts=1)``. The shifted
-data are against the same unshifted.
+Ours is a whole robust fit, ``dc.solve(risk, start="convex", n_starts=1)``. The loop does the same
+job by hand: ``LinearSVC(loss="hinge", tol=1e-4)`` of the samples whose hinge is below the cap,
+until these stay. One fit solves one convex problem. Both penalise their intercept. The shifted data
+are against the same unshifted.
 """
 
 from __future__ import annotations
@@ -66,6 +67,7 @@ def robust(X: Any, y: Any, C: float, solver: str | None = None) -> dc.Result:
 
 
 LIMIT = 120.0  # seconds of a run
+MOST_FITS, FALL = 100, 1e-6  # as the runs' max_iter and tol
 GOALS = {"100000 × 50": 1.0, "20000 × 500": 0.5, "1000 × 5000": 0.5}
 
 
@@ -81,18 +83,32 @@ def cases(full: bool) -> Iterator[Case]:
         yield shifted(f"ramp 20000 × 50 + 1e4, C = {C:g}", X, y, C)
 
 
+def by_hand(X: Any, y: Any, C: float) -> LinearSVC:
+    """Fits of the samples whose hinge is below 1, all at first, until F falls no further."""
+    keep, best, lowest = np.ones(len(y), bool), None, np.inf
+    for _ in range(MOST_FITS):
+        fit = LinearSVC(loss="hinge", C=C, tol=1e-4).fit(X[keep], y[keep])
+        value = objective(X, y, fit.coef_[0], float(fit.intercept_[0]), C)
+        if value >= (1 - FALL) * lowest:
+            break
+        best, lowest = fit, value
+        keep = y * fit.decision_function(X) > 0
+    return best
+
+
 def against_liblinear(name: str, X: Any, y: Any, C: float, goal: float) -> Case:
     def value(found: Any) -> float:
         if isinstance(found, LinearSVC):
             return objective(X, y, found.coef_[0], float(found.intercept_[0]), C)
         return objective(X, y, found.x[:-1], found.x[-1], C)
 
-    peer = Competitor(
+    loop = Competitor("a loop of LinearSVC", lambda: by_hand(X, y, C), 1.0)
+    one = Competitor(
         "one LIBLINEAR hinge fit",
         lambda: LinearSVC(loss="hinge", C=C, tol=1e-4).fit(X, y),
         goal,
     )
-    return Case(name, lambda: robust(X, y, C), (peer,), value, told, repeats=1)
+    return Case(name, lambda: robust(X, y, C), (loop, one), value, told, repeats=1)
 
 
 def shifted(name: str, X: Any, y: Any, C: float) -> Case:
