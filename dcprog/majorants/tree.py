@@ -477,11 +477,17 @@ def starts_at_edge(atom: cp.Expression, values: Values, share: float) -> bool:
 
 
 def above_edge(atom: cp.Expression, values: Values) -> Array | None:
-    """The entries' distances from an edge without a finite value; None if there is no such edge."""
+    """The entries' distances from an edge without a finite value; None if there is no such edge.
+
+    Of an elementwise atom they are those of its first argument, in its shape, of others all.
+    """
     known = edge_of(atom)
     if known is None or not known.bottomless:
         return None
-    return known.depth(values.array(atom.args[0]))
+    depths = [known.depth(values.array(arg)) for arg in atom.args]
+    return (
+        depths[0] if isinstance(atom, Elementwise) else np.concatenate(list(map(np.ravel, depths)))
+    )
 
 
 def limit_at(atom: cp.Expression, values: Values, near: npt.NDArray[np.bool_]) -> Array:

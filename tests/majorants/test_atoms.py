@@ -16,7 +16,7 @@ import dcprog as dc
 from dcprog.foundation.arrays import EDGE
 from dcprog.majorants import atoms as table
 from dcprog.majorants.rules import Frame, Piece, Weight, majorise, plus, rewrite
-from dcprog.majorants.tree import Values
+from dcprog.majorants.tree import Values, above_edge
 
 RNG = np.random.default_rng(11)
 A = RNG.normal(size=(3, 2))
@@ -209,6 +209,15 @@ def test_what_starts_at_an_infinite_slope_can_leave() -> None:
     result = dc.solve(cp.Problem(objective), start={x: np.zeros(2)})
     assert result.status == "converged"
     np.testing.assert_allclose(x.value, [0.957, 0.0], atol=1e-3)
+
+
+def test_every_argument_counts_at_a_bottomless_edge(monkeypatch: pytest.MonkeyPatch) -> None:
+    bottomless = table.Edge(bottomless=True)
+    monkeypatch.setattr("dcprog.majorants.tree.edge_of", lambda atom: bottomless)
+    x, t = cp.Variable(2, value=np.array([3.0, 4.0])), cp.Variable(value=0.0)
+    depths = above_edge(cp.quad_over_lin(x, t), Values())
+    assert depths is not None
+    assert depths.tolist() == [3.0, 4.0, 0.0]
 
 
 def test_a_bottomless_edge_makes_a_problem_unbounded() -> None:

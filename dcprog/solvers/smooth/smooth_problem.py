@@ -83,9 +83,8 @@ class SmoothProblem:
         """The place at θ, whose margins are computed unless they are given."""
         u = self.risk.margins(theta) if margins is None else margins
         losses, tilted = self.weight * self.base(u), self.tilt * u
-        penalties = self.l1 * np.abs(theta) + 0.5 * (self.l2 * theta) * theta
         pull = self.weight * self.base.slope(u) + self.tilt
-        lost, paid = float(losses.sum()), float(penalties.sum())
+        lost, paid = float(losses.sum()), self.penalty(theta)
         value = lost + float(tilted.sum()) + paid
         size = float(np.abs(losses).sum()) + float(np.abs(tilted).sum()) + paid
         if not np.isfinite(value):
@@ -94,14 +93,17 @@ class SmoothProblem:
         gap = self.gap(theta, slope, lost)
         return SmoothPlace(theta, u, value, size, pull, slope, gap)
 
+    def penalty(self, theta: Array) -> float:
+        """The penalty  l1'|θ| + θ'(l2·θ)/2; an l2 of 0 takes a θ whose square overflows."""
+        return float(np.sum(self.l1 * np.abs(theta) + 0.5 * (self.l2 * theta) * theta))
+
     def gap(self, theta: Array, slope: Array, losses: float) -> float:
         r"""An upper bound of F(θ) − min F, by the tangent of the losses at θ.
 
         It is F(θ) minus the minimum over z of the losses' tangent at θ plus the penalty of z, see
         :func:`~dcprog.risk.duality.penalty_gap`. The losses are nowhere below their tangent.
         """
-        penalties = float(np.sum(self.l1 * np.abs(theta) + 0.5 * (self.l2 * theta) * theta))
-        above = losses - self.base.lower * float(np.sum(self.weight)) + penalties
+        above = losses - self.base.lower * float(np.sum(self.weight)) + self.penalty(theta)
         above = np.inf if np.any(self.tilt) else above
         return penalty_gap(self.risk, theta, slope, self.l1, self.l2, above)
 
